@@ -1,0 +1,30 @@
+# batchspec: `make demo` shows the tool at work, `make test` checks everything.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test install lint clean
+
+# torch first and by exact version: the CPU build, when one is at hand, then satisfies every looser requirement.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q "torch==2.13.0"
+	$(BIN)/python -m pip install -q -e ".[test]"
+	@touch $@
+
+install: $(VENV)/.installed
+
+demo: install
+	$(BIN)/batchspec run datasets/quickstart.jsonl --level detailed --run-dir reports/demo --overwrite
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,180 @@
+"""OpenAI-shaped output: the body of a response, and the batch line around it.
+
+Shapes follow OpenAI's API reference (chat completion object, completion object, batch output object) and, for
+``stop_reason``, ``token_ids`` and ``metrics``, the bodies that a vLLM server writes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from batchspec.request import Endpoint, RejectedLine, Request
+from batchspec.sequence import Timing
+
+__all__ = ["Choice", "Usage", "error_record", "metrics_document", "response_record", "timing_document"]
+
+_TIMING_KEYS = (
+    "time_to_first_token_ms",
+    "generation_time_ms",
+    "queue_time_ms",
+    "mean_itl_ms",
+    "tokens_per_second",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One finished sequence as the caller sees it.
+
+    Attributes:
+        text: the decoded output, without the token that stopped it.
+        finish_reason: "stop" or "length".
+        stop_reason: the stop token id that ended it, else None.
+        prompt_token_ids: as the model saw the prompt; None unless the request asked for ids.
+        token_ids: the output's ids, the stopping token included; None unless the request asked for ids.
+    """
+
+    text: str
+    finish_reason: str
+    stop_reason: int | None = None
+    prompt_token_ids: list[int] | None = None
+    token_ids: list[int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Token counts of one request: a prompt counts once, however many samples it has."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+    def document(self) -> dict[str, Any]:
+        """Return the ``usage`` object."""
+        total = self.prompt_tokens + self.completion_tokens
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "total_tokens": total,
+            "completion_tokens": self.completion_tokens,
+            "prompt_tokens_details": None,
+        }
+
+
+def timing_document(timing: Timing, *, num_tokens: int) -> dict[str, float | None]:
+    """Return vLLM's per-request timing fields in milliseconds and tokens per second.
+
+    Args:
+        timing: the sequence's clock readings, in seconds.
+        num_tokens: output tokens.
+    """
+    if timing.scheduled is None or timing.first_token is None or timing.last_token is None:
+        return dict.fromkeys(_TIMING_KEYS)
+    generation = timing.last_token - timing.first_token
+    busy = timing.last_token - timing.scheduled
+    return {
+        "time_to_first_token_ms": (timing.first_token - timing.scheduled) * 1000,
+        "generation_time_ms": generation * 1000,
+        "queue_time_ms": (timing.scheduled - timing.queued) * 1000,
+        "mean_itl_ms": generation * 1000 / (num_tokens - 1) if num_tokens > 1 else None,
+        "tokens_per_second": num_tokens / busy if busy > 0 else None,
+    }
+
+
+def metrics_document(
+    *,
+    timing: Mapping[str, float | None] | None,
+    speculative_decoding: Mapping[str, Any] | None,
+    batchspec: Mapping[str, Any] | None,
+) -> dict[str, Any] | None:
+    """Return the body's ``metrics``; None when there is nothing to report.
+
+    Args:
+        timing: what ``timing_document`` made, or None when timing is off or has no meaning (n > 1).
+        speculative_decoding: the documented acceptance fields, or None when off or without meaning.
+        batchspec: our own additions, which never go inside ``speculative_decoding``.
+    """
+    if timing is None and speculative_decoding is None:
+        return None
+    document: dict[str, Any] = dict(timing) if timing is not None else dict.fromkeys(_TIMING_KEYS)
+    document["speculative_decoding"] = None if speculative_decoding is None else dict(speculative_decoding)
+    if batchspec is not None:
+        document["batchspec"] = dict(batchspec)
+    return document
+
+
+def _chat_choice(index: int, choice: Choice) -> dict[str, Any]:
+    return {
+        "index": index,
+        "message": {"role": "assistant", "content": choice.text, "refusal": None},
+        "logprobs": None,
+        "finish_reason": choice.finish_reason,
+        "stop_reason": choice.stop_reason,
+        "token_ids": choice.token_ids,
+    }
+
+
+def _completion_choice(index: int, choice: Choice) -> dict[str, Any]:
+    return {
+        "index": index,
+        "text": choice.text,
+        "logprobs": None,
+        "finish_reason": choice.finish_reason,
+        "stop_reason": choice.stop_reason,
+        "token_ids": choice.token_ids,
+        "prompt_token_ids": choice.prompt_token_ids,
+    }
+
+
+def response_record(
+    request: Request,
+    *,
+    choices: Sequence[Choice],
+    usage: Usage,
+    metrics: Mapping[str, Any] | None,
+    model_name: str,
+    created: int,
+) -> dict[str, Any]:
+    """Return the output line of a served request.
+
+    Args:
+        request: what was asked.
+        choices: in order of prompts, then samples, then turns.
+        usage: token counts over all choices.
+        metrics: what ``metrics_document`` made.
+        model_name: echoed when the request named no model.
+        created: Unix time in seconds.
+    """
+    is_chat = request.endpoint is Endpoint.CHAT
+    shape = _chat_choice if is_chat else _completion_choice
+    body: dict[str, Any] = {
+        "id": f"{'chatcmpl' if is_chat else 'cmpl'}-{request.index:08d}",
+        "object": "chat.completion" if is_chat else "text_completion",
+        "created": created,
+        "model": request.model or model_name,
+        "choices": [shape(index, choice) for index, choice in enumerate(choices)],
+        "usage": usage.document(),
+    }
+    if is_chat and request.sampling.return_token_ids:
+        body["prompt_token_ids"] = choices[0].prompt_token_ids
+    body["metrics"] = None if metrics is None else dict(metrics)
+    return _batch_line(request, status_code=200, body=body, error=None)
+
+
+def error_record(line: RejectedLine) -> dict[str, Any]:
+    """Return the output line of a line that could not be served."""
+    error = {
+        "message": line.message,
+        "type": "invalid_request_error" if line.status_code < 500 else "server_error",
+        "param": line.param,
+        "code": line.code,
+    }
+    return _batch_line(line, status_code=line.status_code, body={"error": error}, error=error)
+
+
+def _batch_line(
+    line: Request | RejectedLine, *, status_code: int, body: dict[str, Any], error: dict[str, Any] | None
+) -> dict[str, Any]:
+    record: dict[str, Any] = {"id": f"batch_req_{line.index:08d}", "custom_id": line.custom_id}
+    if line.category is not None:
+        record["category"] = line.category
+    response = {"status_code": status_code, "request_id": f"req_{line.index:08d}", "body": body}
+    return record | {"response": response, "error": error}

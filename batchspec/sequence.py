@@ -1,0 +1,135 @@
+"""One stream of tokens being generated: a prompt of a request, one sample of it, one turn of it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchspec.acceptance import AcceptanceRecorder
+from batchspec.request import SamplingParams
+
+__all__ = ["FinishReason", "Sequence", "Timing"]
+
+FinishReason = str  # "stop" or "length", as in an OpenAI choice
+
+
+@dataclass(kw_only=True)
+class Timing:
+    """Readings of the monotonic clock in seconds; None until the event happened."""
+
+    queued: float
+    scheduled: float | None = None
+    first_token: float | None = None
+    last_token: float | None = None
+
+
+@dataclass(kw_only=True, eq=False)
+class Sequence:
+    """Tokens, how far the KV cache has caught up with them, and the blocks that hold it.
+
+    There is no prefill phase and no decode phase: ``num_computed_tokens`` catches up with ``num_tokens``, and a
+    sequence is decoding when one token is left to compute.
+
+    Attributes:
+        tokens: int64 buffer of prompt and output; the first ``num_tokens`` entries are valid.
+        num_prompt_tokens: length of the prompt.
+        num_tokens: prompt and output so far.
+        max_num_tokens: the length at which the sequence ends, from max_tokens or the context limit.
+        context_limit: the model's context, which drafts may use beyond ``max_num_tokens`` but not exceed.
+        sampling: the request's parameters.
+        stop_ids: every token id that ends the sequence, end-of-sequence tokens included unless ignored.
+        sample_index: separates the noise streams of samples that share a seed.
+        request_index: the request that this sequence belongs to.
+        recorder: the acceptance recorder, or None when nothing is recorded.
+        num_computed_tokens: tokens whose keys and values stand in the cache.
+        blocks: the cache blocks owned, in order.
+        finish_reason: None while running.
+        stop_reason: the stop token id that ended it, as vLLM reports it; None for end of sequence and length.
+    """
+
+    tokens: NDArray[np.int64]
+    num_prompt_tokens: int
+    num_tokens: int
+    max_num_tokens: int
+    context_limit: int
+    sampling: SamplingParams
+    stop_ids: frozenset[int]
+    timing: Timing
+    sample_index: int = 0
+    request_index: int = 0
+    recorder: AcceptanceRecorder | None = None
+    num_computed_tokens: int = 0
+    blocks: list[int] = field(default_factory=list)
+    finish_reason: FinishReason | None = None
+    stop_reason: int | None = None
+    num_preemptions: int = 0
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        prompt: list[int],
+        max_num_tokens: int,
+        context_limit: int,
+        sampling: SamplingParams,
+        stop_ids: frozenset[int],
+        queued: float,
+        sample_index: int = 0,
+        request_index: int = 0,
+        recorder: AcceptanceRecorder | None = None,
+    ) -> "Sequence":
+        """Return a sequence that holds only its prompt, with room for ``max_num_tokens`` tokens."""
+        tokens = np.zeros(max_num_tokens, dtype=np.int64)
+        tokens[: len(prompt)] = prompt
+        return cls(
+            tokens=tokens,
+            num_prompt_tokens=len(prompt),
+            num_tokens=len(prompt),
+            max_num_tokens=max_num_tokens,
+            context_limit=context_limit,
+            sampling=sampling,
+            stop_ids=stop_ids,
+            timing=Timing(queued=queued),
+            sample_index=sample_index,
+            request_index=request_index,
+            recorder=recorder,
+        )
+
+    @property
+    def num_output_tokens(self) -> int:
+        """Tokens generated so far."""
+        return self.num_tokens - self.num_prompt_tokens
+
+    @property
+    def output_ids(self) -> list[int]:
+        """The generated token ids."""
+        return [int(token) for token in self.tokens[self.num_prompt_tokens : self.num_tokens]]
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The prompt's token ids."""
+        return [int(token) for token in self.tokens[: self.num_prompt_tokens]]
+
+    @property
+    def is_decoding(self) -> bool:
+        """Whether only the newest generated token is left to compute, so that a draft can follow it."""
+        return self.num_output_tokens > 0 and self.num_computed_tokens == self.num_tokens - 1
+
+    @property
+    def num_draft_slots(self) -> int:
+        """Draft tokens that still fit the context, leaving room for the token after them."""
+        return max(0, self.context_limit - self.num_tokens - 1)
+
+    def append(self, token_ids: list[int]) -> int:
+        """Append tokens up to and including the first that ends the sequence; return how many were kept."""
+        for kept, token in enumerate(token_ids, start=1):
+            self.tokens[self.num_tokens] = token
+            self.num_tokens += 1
+            if token in self.stop_ids:
+                self.finish_reason = "stop"
+                self.stop_reason = token if token in self.sampling.stop_token_ids else None
+                return kept
+            if self.num_tokens == self.max_num_tokens:
+                self.finish_reason = "length"
+                return kept
+        return len(token_ids)

@@ -1,0 +1,92 @@
+"""The frozen values that pass between the stations of one engine step."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchspec.sequence import Sequence
+
+__all__ = ["Chunk", "Draft", "Outcome", "StepPlan", "Verdicts"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """What a drafter proposes to follow a sequence's tokens; empty when it has nothing."""
+
+    sequence: Sequence
+    token_ids: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """The tokens of one sequence that one forward pass computes.
+
+    Attributes:
+        sequence: whose tokens they are.
+        start: position of the first of them; positions are ``[start, start + len(token_ids))``.
+        token_ids: int64, known tokens first, then the draft.
+        draft: the drafted token ids at the end of ``token_ids``.
+        samples: whether the chunk reaches the sequence's newest token, so that a token is sampled after it.
+    """
+
+    sequence: Sequence
+    start: int
+    token_ids: NDArray[np.int64]
+    draft: list[int]
+    samples: bool
+
+    @property
+    def num_rows(self) -> int:
+        """Logit rows the chunk needs: one after the newest token, one after each draft token; none if not sampled."""
+        return 1 + len(self.draft) if self.samples else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPlan:
+    """Everything that one packed forward pass computes, chunk after chunk."""
+
+    chunks: list[Chunk]
+
+    @cached_property
+    def sampled(self) -> list[Chunk]:
+        """The chunks that need logits, in the order of the logit rows."""
+        return [chunk for chunk in self.chunks if chunk.samples]
+
+    @cached_property
+    def num_tokens(self) -> int:
+        """Tokens of the packed batch."""
+        return sum(len(chunk.token_ids) for chunk in self.chunks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """What the verifier found, for the whole batch at once.
+
+    Attributes:
+        target_ids: int64 (rows,), the target's own token for every logit row, chunk after chunk of ``plan.sampled``.
+        num_drafted: int64 (drafting chunks,), draft length of each sampled chunk that had a draft.
+        accepted: bool (drafting chunks, longest draft), whether draft token i and all before it match the target's.
+    """
+
+    target_ids: NDArray[np.int64]
+    num_drafted: NDArray[np.int64]
+    accepted: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one sampled chunk did to its sequence.
+
+    Attributes:
+        sequence: after the tokens were appended.
+        token_ids: the tokens that reached the output, cut at the stop.
+        num_drafted: draft tokens that were verified.
+        num_accepted: leading draft tokens that matched, before stop handling.
+    """
+
+    sequence: Sequence
+    token_ids: list[int]
+    num_drafted: int
+    num_accepted: int
