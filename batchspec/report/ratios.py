@@ -1,0 +1,39 @@
+"""Ratios and their means; an empty denominator gives None, never a number."""
+
+from fractions import Fraction
+
+__all__ = ["MeanOfRatios", "acceptance_length", "ratio"]
+
+
+def ratio(numerator: int, denominator: int) -> float | None:
+    """Return the quotient, or None when there is nothing to divide by."""
+    return numerator / denominator if denominator else None
+
+
+def acceptance_length(*, num_accepted: int, num_steps: int) -> float | None:
+    """Return ``1 + accepted / steps`` in tokens per verification step, or None without a step."""
+    return 1 + num_accepted / num_steps if num_steps else None
+
+
+class MeanOfRatios:
+    """A running mean that does not depend on the order of its terms.
+
+    The floats are summed as fractions, exactly; their denominators are powers of two, so that the sum stays small.
+    """
+
+    __slots__ = ("_total", "num_terms")
+
+    def __init__(self) -> None:
+        self._total = Fraction()
+        self.num_terms = 0
+
+    def add(self, term: float | None) -> None:
+        """Add one term; an absent one is left out."""
+        if term is not None:
+            self._total += Fraction(term)
+            self.num_terms += 1
+
+    @property
+    def value(self) -> float | None:
+        """The mean, or None when no term was added."""
+        return float(self._total / self.num_terms) if self.num_terms else None
