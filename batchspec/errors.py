@@ -1,12 +1,13 @@
 """The exceptions that batchspec raises; every message is one sentence a user can act on.
 
-    BatchspecError
-    ├── UsageError        the invocation is wrong; nothing was written          exit status 2
-    │   └── ModelError    the model cannot be loaded or is not supported        exit status 2
-    └── RequestError      one line of the input is wrong; its record says so    exit status 1
+BatchspecError
+├── UsageError        the invocation is wrong; nothing was written          exit status 2
+│   ├── ModelError    the model cannot be loaded or is not supported        exit status 2
+│   └── DamagedInputError   the input broke off while it was read           exit status 2
+└── RequestError      one line of the input is wrong; its record says so    exit status 1
 """
 
-__all__ = ["BatchspecError", "ModelError", "RequestError", "UsageError"]
+__all__ = ["BatchspecError", "DamagedInputError", "ModelError", "RequestError", "UsageError"]
 
 
 class BatchspecError(Exception):
@@ -19,6 +20,10 @@ class UsageError(BatchspecError):
 
 class ModelError(UsageError):
     """A model directory cannot be read, or its family cannot run on paged attention."""
+
+
+class DamagedInputError(UsageError):
+    """The input is truncated or corrupt; raised where that shows, with the rows before it already read."""
 
 
 class RequestError(BatchspecError):

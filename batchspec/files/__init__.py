@@ -1,0 +1,1 @@
+"""Reading requests, journalling records, and the directory a run lives in."""
