@@ -1,0 +1,1 @@
+"""Data sets of the project: the quickstart requests and the training recipe."""

@@ -1,0 +1,1 @@
+"""Seeded recipe that makes the embedded target and draft models."""
