@@ -35,6 +35,7 @@ class Counters:
         self.num_spec_tokens = num_spec_tokens
         self._labels = {"model_name": model_name, "engine": engine}
         self._children: dict[str, Counter] = {}
+        self._preemptions_seen = 0
         self._drafts = self._counter("spec_decode_num_drafts", "Verification steps that had a draft.")
         self._draft_tokens = self._counter("spec_decode_num_draft_tokens", "Draft tokens proposed.")
         self._accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Draft tokens accepted.")
@@ -44,7 +45,7 @@ class Counters:
             label="position",
             values=tuple(str(i) for i in range(num_spec_tokens)),
         )
-        self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens prefilled, each prompt once.")
+        self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens computed, for every sample of a prompt.")
         self.generation_tokens = self._counter("generation_tokens", "Tokens that reached an output.")
         self.num_preemptions = self._counter("num_preemptions", "Sequences put back because the cache was full.")
         self._counter("prefix_cache_queries", "Tokens looked up in the prefix cache.")
@@ -99,6 +100,36 @@ class Counters:
         self._accepted_tokens.inc(int(accepted.sum()))
         for position, count in enumerate(accepted.sum(axis=0)):
             self._per_pos[str(position)].inc(int(count))
+
+    def observe_first_token(self, *, num_prompt_tokens: int, seconds: float) -> None:
+        """Count a sequence whose prompt is computed, ``seconds`` after it was queued."""
+        self.prompt_tokens.inc(num_prompt_tokens)
+        self.time_to_first_token.observe(seconds)
+
+    def observe_gap(self, *, seconds: float, num_tokens: int) -> None:
+        """Count a step that took ``seconds`` and gave a sequence ``num_tokens`` tokens; each gets an equal share."""
+        for _ in range(num_tokens):
+            self.inter_token_latency.observe(seconds / num_tokens)
+
+    def observe_finished(
+        self, *, reason: str, num_prompt_tokens: int, num_output_tokens: int, seconds: float
+    ) -> None:
+        """Count a sequence that ended, ``seconds`` after it was queued."""
+        self.request_success[reason].inc()
+        self.e2e_latency.observe(seconds)
+        self.request_prompt_tokens.observe(num_prompt_tokens)
+        self.request_generation_tokens.observe(num_output_tokens)
+
+    def observe_step(
+        self, *, num_tokens: int, num_preemptions: int, num_running: int, num_waiting: int, usage: float
+    ) -> None:
+        """Count one engine step; ``num_preemptions`` is the scheduler's total so far, ``usage`` a fraction."""
+        self.generation_tokens.inc(num_tokens)
+        self.num_preemptions.inc(num_preemptions - self._preemptions_seen)
+        self._preemptions_seen = num_preemptions
+        self.num_running.set(num_running)
+        self.num_waiting.set(num_waiting)
+        self.kv_cache_usage.set(usage)
 
     def totals(self) -> dict[str, int | list[int]]:
         """Return the speculative totals, read back from the registry's own samples."""

@@ -22,6 +22,22 @@ class Timing:
     first_token: float | None = None
     last_token: float | None = None
 
+    def advance(self, now: float) -> float | None:
+        """Note that tokens came; return the seconds since the previous ones, None for the first."""
+        previous, self.last_token = self.last_token, now
+        if previous is None:
+            self.first_token = now
+            return None
+        return now - previous
+
+    @classmethod
+    def span(cls, timings: "list[Timing]") -> "Timing":
+        """Return the readings from the first sequence's start to the last one's end, as for a conversation's turns."""
+        first, last = timings[0], timings[-1]
+        return cls(
+            queued=first.queued, scheduled=first.scheduled, first_token=first.first_token, last_token=last.last_token
+        )
+
 
 @dataclass(kw_only=True, eq=False)
 class Sequence:

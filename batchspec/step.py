@@ -84,9 +84,11 @@ class Outcome:
         token_ids: the tokens that reached the output, cut at the stop.
         num_drafted: draft tokens that were verified.
         num_accepted: leading draft tokens that matched, before stop handling.
+        seconds: since the sequence's previous tokens; None for its first token.
     """
 
     sequence: Sequence
     token_ids: list[int]
     num_drafted: int
     num_accepted: int
+    seconds: float | None

@@ -1,0 +1,29 @@
+"""The seam every drafter fits."""
+
+from collections.abc import Sequence as Many
+from typing import Protocol
+
+from batchspec.sequence import Sequence
+from batchspec.step import Draft, Outcome
+
+__all__ = ["Drafter"]
+
+
+class Drafter(Protocol):
+    """Guesses the tokens that the target will choose next; a wrong guess costs time, never correctness."""
+
+    @property
+    def num_spec_tokens(self) -> int:
+        """The most tokens in one draft (k); 0 when speculation is off."""
+
+    def begin(self, sequence: Sequence) -> None:
+        """Take note of a sequence that enters the engine, before its first draft."""
+
+    def propose(self, decoding: Many[Sequence]) -> list[Draft]:
+        """Return drafts of 1 to k token ids for those of the sequences that it has a guess for."""
+
+    def observe(self, outcomes: Many[Outcome]) -> None:
+        """Take note of what one step committed."""
+
+    def end(self, sequence: Sequence) -> None:
+        """Forget a sequence that has ended."""

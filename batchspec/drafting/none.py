@@ -1,0 +1,27 @@
+"""Speculation off, as a drafter that proposes nothing."""
+
+from collections.abc import Sequence as Many
+
+from batchspec.sequence import Sequence
+from batchspec.step import Draft, Outcome
+
+__all__ = ["NoDrafter"]
+
+
+class NoDrafter:
+    """Proposes nothing; also the parent of drafters that need not keep track of sequences."""
+
+    num_spec_tokens = 0
+
+    def begin(self, sequence: Sequence) -> None:
+        """Nothing to note."""
+
+    def propose(self, decoding: Many[Sequence]) -> list[Draft]:  # noqa: ARG002
+        """Return no draft."""
+        return []
+
+    def observe(self, outcomes: Many[Outcome]) -> None:
+        """Nothing to learn."""
+
+    def end(self, sequence: Sequence) -> None:
+        """Nothing to forget."""

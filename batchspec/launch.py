@@ -1,0 +1,125 @@
+"""From a loaded model and plain settings to an engine: how long sequences may be, how many pages there are."""
+
+import os
+from dataclasses import dataclass, field
+
+import torch
+
+from batchspec.acceptance import Level
+from batchspec.assembly import Limits
+from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.counters import Counters
+from batchspec.drafting import SpeculativeConfig, make_drafter
+from batchspec.engine import Engine
+from batchspec.errors import UsageError
+from batchspec.model.cache import KVCache
+from batchspec.model.load import LoadedModel
+from batchspec.model.runner import ModelRunner
+from batchspec.scheduler import Scheduler
+
+__all__ = ["EngineSettings", "build_engine"]
+
+BLOCK_SIZE = 16
+_SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """What a user can set about the engine.
+
+    Attributes:
+        max_num_seqs: the most sequences in the running batch.
+        max_num_batched_tokens: the most tokens in one forward pass.
+        max_model_len: the most tokens in a sequence; None for what the model's configuration allows.
+        kv_cache_memory: bytes for keys and values; None for enough for a full batch, within a share of free memory.
+        speculative: the drafter's configuration.
+        level: what is recorded for each request.
+        timing: whether records carry timing fields.
+    """
+
+    max_num_seqs: int = 64
+    max_num_batched_tokens: int = 2048
+    max_model_len: int | None = None
+    kv_cache_memory: int | None = None
+    speculative: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+    level: Level = Level.NONE
+    timing: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError for values that cannot work together, whatever the model."""
+        for name in ("max_num_seqs", "max_num_batched_tokens"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
+        if self.max_model_len is not None and self.max_model_len < 2:
+            raise UsageError(f"--max-model-len must be at least 2 (a prompt and an answer), not {self.max_model_len}.")
+        if self.level is not Level.NONE and self.speculative.method == "none":
+            raise UsageError(
+                f"--level {self.level} records speculation, but --method none switches it off; "
+                "choose a drafter or drop --level."
+            )
+
+
+def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
+    """Return an engine that runs the model.
+
+    Raises:
+        UsageError: when the settings do not fit the model or the memory.
+    """
+    settings.check()
+    max_model_len = settings.max_model_len or loaded.context_length
+    if max_model_len > loaded.context_length:
+        raise UsageError(f"--max-model-len {max_model_len} is beyond the model's context of {loaded.context_length}.")
+    drafter = make_drafter(settings.speculative)
+    pool = BlockPool(num_blocks=_num_blocks(loaded, settings, max_model_len), block_size=BLOCK_SIZE)
+    on_cpu = loaded.device.type == "cpu"
+    cache = KVCache(
+        num_blocks=pool.num_blocks,
+        block_size=BLOCK_SIZE,
+        dtype=torch.float32 if on_cpu else loaded.dtype,
+        device=loaded.device,
+    )
+    return Engine(
+        runner=ModelRunner(module=loaded.module, cache=cache, device=loaded.device),
+        tokenizer=loaded.tokenizer,
+        scheduler=Scheduler(
+            pool=pool,
+            max_num_seqs=settings.max_num_seqs,
+            max_num_batched_tokens=settings.max_num_batched_tokens,
+        ),
+        drafter=drafter,
+        counters=Counters(model_name=loaded.name, num_spec_tokens=drafter.num_spec_tokens),
+        limits=Limits(
+            max_model_len=max_model_len,
+            eos_ids=loaded.eos_ids,
+            level=settings.level,
+            num_spec_tokens=drafter.num_spec_tokens,
+            timing=settings.timing,
+            model_name=loaded.name,
+        ),
+    )
+
+
+def _num_blocks(loaded: LoadedModel, settings: EngineSettings, max_model_len: int) -> int:
+    """Return the pool size: what was asked for, else enough for a full batch within a share of free memory."""
+    bytes_per_block = loaded.bytes_per_token * BLOCK_SIZE
+    longest = num_blocks_for(max_model_len, block_size=BLOCK_SIZE)
+    if settings.kv_cache_memory is None:
+        share = int(_free_memory(loaded.device) * _SHARE_OF_MEMORY[loaded.device.type])
+        num_blocks = min(settings.max_num_seqs * longest, share // bytes_per_block)
+        remedy = "set a smaller --max-model-len"
+    else:
+        num_blocks = settings.kv_cache_memory // bytes_per_block
+        remedy = f"set --kv-cache-memory to at least {longest * bytes_per_block} bytes or a smaller --max-model-len"
+    if num_blocks < longest:
+        raise UsageError(
+            f"the key-value cache would hold {num_blocks * BLOCK_SIZE} tokens, "
+            f"less than one sequence of {max_model_len}; {remedy}."
+        )
+    return num_blocks
+
+
+def _free_memory(device: torch.device) -> int:
+    """Return the bytes that are free on the device now."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,95 @@
+"""One packed forward pass for a step's plan."""
+
+import numpy as np
+import torch
+
+from batchspec.model.attention import PackedRows, attention_step
+from batchspec.model.cache import KVCache
+from batchspec.step import StepPlan
+
+__all__ = ["ModelRunner", "pack"]
+
+# float32 matrix products give a row the same bits whatever its neighbours, from this many rows on; below it the
+# libraries switch to other kernels. Padding up to it costs next to nothing, since weights, not rows, are the price.
+MIN_ROWS = 16
+
+
+class ModelRunner:
+    """Runs any supported causal language model over packed chunks, keys and values in pages.
+
+    Args:
+        module: the transformers model, already switched to our attention.
+        cache: the pages, as many blocks as the scheduler's pool.
+        device: where inputs go.
+    """
+
+    def __init__(self, *, module: torch.nn.Module, cache: KVCache, device: torch.device):
+        self.module = module
+        self.cache = cache
+        self.device = device
+
+    @torch.inference_mode()
+    def forward(self, plan: StepPlan) -> torch.Tensor:
+        """Return the logits (rows, vocabulary) of the plan's sampled chunks, 1 + draft length rows each."""
+        token_ids, positions, rows = pack(plan, block_size=self.cache.block_size, device=self.device)
+        wanted = _sampled_rows(plan)
+        padded = wanted + [0] * (MIN_ROWS - len(wanted))
+        with attention_step(rows, self.cache):
+            output = self.module(
+                input_ids=token_ids[None],
+                position_ids=positions[None],
+                use_cache=False,
+                logits_to_keep=torch.tensor(padded, device=self.device),
+            )
+        logits: torch.Tensor = output.logits[0, : len(wanted)]
+        return logits
+
+
+def _sampled_rows(plan: StepPlan) -> list[int]:
+    """Return the packed row numbers whose logits are needed."""
+    wanted: list[int] = []
+    end = 0
+    for chunk in plan.chunks:
+        end += len(chunk.token_ids)
+        wanted += range(end - chunk.num_rows, end)
+    return wanted
+
+
+def pack(
+    plan: StepPlan, *, block_size: int, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
+    """Lay a plan's chunks one behind another and pad them to at least MIN_ROWS rows.
+
+    Returns:
+        Token ids int64 (rows,), positions int64 (rows,), and where the rows belong.
+    """
+    chunks = plan.chunks
+    num_rows = plan.num_tokens
+    size = max(num_rows, MIN_ROWS)
+    token_ids = np.zeros(size, dtype=np.int64)
+    positions = np.zeros(size, dtype=np.int64)
+    slots = np.empty(num_rows, dtype=np.int64)
+    row_chunk = np.full(size, -1, dtype=np.int32)
+    tables = np.zeros((len(chunks), max(len(chunk.sequence.blocks) for chunk in chunks)), dtype=np.int32)
+    bounds = []
+    first = 0
+    for index, chunk in enumerate(chunks):
+        last, end = first + len(chunk.token_ids), chunk.start + len(chunk.token_ids)
+        blocks = chunk.sequence.blocks
+        tables[index, : len(blocks)] = blocks
+        token_ids[first:last] = chunk.token_ids
+        positions[first:last] = np.arange(chunk.start, end)
+        slots[first:last] = tables[index, positions[first:last] // block_size].astype(np.int64) * block_size
+        slots[first:last] += positions[first:last] % block_size
+        row_chunk[first:last] = index
+        bounds.append((first, last, end))
+        first = last
+    rows = PackedRows(
+        num_rows=num_rows,
+        slots=torch.from_numpy(slots).to(device),
+        tables=tables,
+        row_chunk=row_chunk,
+        row_position=positions.astype(np.int32),
+        bounds=bounds,
+    )
+    return torch.from_numpy(token_ids).to(device), torch.from_numpy(positions).to(device), rows

@@ -1,0 +1,173 @@
+"""Continuous batching: which tokens of which sequences the next forward pass computes, and what its result does.
+
+First come, first served. The oldest running sequence is never put back, the pool holds at least one sequence of
+full length, and a sequence that is put back returns to the head of the queue; so everything finishes.
+"""
+
+from collections import deque
+from collections.abc import Sequence as Many
+
+import numpy as np
+
+from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.sequence import Sequence
+from batchspec.step import Chunk, Draft, Outcome, StepPlan, Verdicts
+
+__all__ = ["Scheduler"]
+
+
+class Scheduler:
+    """Holds the waiting and the running sequences and the blocks they own.
+
+    Args:
+        pool: the cache's blocks; must hold the longest sequence that will be added.
+        max_num_seqs: the most sequences in the running batch.
+        max_num_batched_tokens: the most tokens in one forward pass.
+    """
+
+    def __init__(self, *, pool: BlockPool, max_num_seqs: int, max_num_batched_tokens: int):
+        self.pool = pool
+        self.max_num_seqs = max_num_seqs
+        self.max_num_batched_tokens = max_num_batched_tokens
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
+        self.num_preemptions = 0
+
+    @property
+    def num_unfinished(self) -> int:
+        """Sequences that still have tokens to generate."""
+        return len(self.waiting) + len(self.running)
+
+    @property
+    def decoding(self) -> list[Sequence]:
+        """Running sequences that a draft can follow."""
+        return [sequence for sequence in self.running if sequence.is_decoding]
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a new sequence behind all others."""
+        self.waiting.append(sequence)
+
+    def plan(self, drafts: Many[Draft], *, now: float) -> StepPlan:
+        """Choose the next forward pass; may put sequences back, cut drafts to the pages left, admit new sequences.
+
+        Args:
+            drafts: at most one for each decoding sequence.
+            now: the clock's reading, in seconds.
+        """
+        proposals = {id(draft.sequence): draft.token_ids for draft in drafts}
+        num_preemptions = self.num_preemptions
+        chunks: list[Chunk] = []
+        budget = self.max_num_batched_tokens
+        ordinal = 0
+        while budget and (ordinal < len(self.running) or self._admit(num_preemptions, now=now)):
+            sequence = self.running[ordinal]
+            chunk = self._chunk(sequence, draft=proposals.get(id(sequence), []), budget=budget)
+            if chunk is not None:
+                chunks.append(chunk)
+                budget -= len(chunk.token_ids)
+            ordinal += 1
+        return StepPlan(chunks=chunks)
+
+    def _admit(self, num_preemptions: int, *, now: float) -> bool:
+        """Move the head of the queue into the batch if its tokens fit; not in a step that had to put one back."""
+        if not self.waiting or len(self.running) >= self.max_num_seqs or self.num_preemptions > num_preemptions:
+            return False
+        sequence = self.waiting[0]
+        if num_blocks_for(sequence.num_tokens + 1, block_size=self.pool.block_size) > self.pool.num_free:
+            return False
+        if sequence.timing.scheduled is None:
+            sequence.timing.scheduled = max(now, sequence.timing.queued)
+        self.running.append(self.waiting.popleft())
+        return True
+
+    def _chunk(self, sequence: Sequence, *, draft: list[int], budget: int) -> Chunk | None:
+        """Return the tokens to compute for one sequence; None when it has to wait or was put back."""
+        start = sequence.num_computed_tokens
+        known = sequence.num_tokens - start
+        draft = draft[: min(sequence.num_draft_slots, self.max_num_batched_tokens - known)] if draft else draft
+        if draft and known + len(draft) > budget:
+            return None
+        num_tokens = self._make_room(sequence, min(known + len(draft), budget))
+        if not num_tokens:
+            return None
+        token_ids = sequence.tokens[start : start + min(known, num_tokens)]
+        draft = draft[: max(0, num_tokens - known)]
+        if draft:
+            token_ids = np.concatenate([token_ids, np.array(draft, dtype=np.int64)])
+        return Chunk(sequence=sequence, start=start, token_ids=token_ids, draft=draft, samples=num_tokens >= known)
+
+    def _make_room(self, sequence: Sequence, num_wanted: int) -> int:
+        """Find pages for up to ``num_wanted`` further tokens, putting the youngest back if need be; 0 if it was itself.
+
+        Short of pages, fewer tokens are computed before anyone is put back: a draft is never worth another's cache.
+        """
+        start = sequence.num_computed_tokens
+        while True:
+            room = (len(sequence.blocks) + self.pool.num_free) * self.pool.block_size - start
+            if room > 0:
+                num_tokens = min(num_wanted, room)
+                self.pool.grow(sequence.blocks, num_tokens=start + num_tokens)
+                return num_tokens
+            youngest = self.running.pop()
+            self._put_back(youngest)
+            if youngest is sequence:
+                return 0
+
+    def _put_back(self, sequence: Sequence) -> None:
+        """Preempt by recomputation: keep the tokens, drop the cache, wait at the head of the queue."""
+        self.pool.shrink(sequence.blocks, num_tokens=0)
+        sequence.num_computed_tokens = 0
+        sequence.num_preemptions += 1
+        self.num_preemptions += 1
+        self.waiting.appendleft(sequence)
+
+    def commit(self, plan: StepPlan, verdicts: Verdicts, *, now: float) -> list[Outcome]:
+        """Append what the target chose, cut at the stop, give back unused pages, record; one outcome per sampled chunk.
+
+        Acceptance is counted here from each sequence's own tokens, apart from the verifier's batch-level mask.
+        """
+        outcomes = []
+        row = 0
+        for chunk in plan.chunks:
+            chunk.sequence.num_computed_tokens = chunk.start + len(chunk.token_ids)
+            if chunk.samples:
+                targets = verdicts.target_ids[row : row + chunk.num_rows].tolist()
+                row += chunk.num_rows
+                outcomes.append(self._commit_chunk(chunk, targets, now=now))
+        return outcomes
+
+    def _commit_chunk(self, chunk: Chunk, targets: list[int], *, now: float) -> Outcome:
+        sequence, draft = chunk.sequence, chunk.draft
+        num_accepted = 0
+        while num_accepted < len(draft) and draft[num_accepted] == targets[num_accepted]:
+            num_accepted += 1
+        position = sequence.num_output_tokens
+        num_emitted = sequence.append(targets[: num_accepted + 1])
+        sequence.num_computed_tokens -= len(draft) - num_accepted
+        self.pool.shrink(sequence.blocks, num_tokens=sequence.num_tokens)
+        if position and sequence.recorder is not None:
+            sequence.recorder.record(
+                num_drafted=len(draft), num_accepted=num_accepted, num_emitted=num_emitted, position=position
+            )
+        return Outcome(
+            sequence=sequence,
+            token_ids=targets[:num_emitted],
+            num_drafted=len(draft),
+            num_accepted=num_accepted,
+            seconds=sequence.timing.advance(now),
+        )
+
+    def reap(self) -> list[Sequence]:
+        """Remove and return the sequences that have ended, their pages given back."""
+        finished = [sequence for sequence in self.running if sequence.finish_reason is not None]
+        if finished:
+            self.running = [sequence for sequence in self.running if sequence.finish_reason is None]
+            for sequence in finished:
+                self.pool.shrink(sequence.blocks, num_tokens=0)
+        return finished
+
+    def drop(self, sequence: Sequence) -> None:
+        """Remove a sequence that cannot go on, its pages given back."""
+        self.pool.shrink(sequence.blocks, num_tokens=0)
+        self.running = [other for other in self.running if other is not sequence]
+        self.waiting = deque(other for other in self.waiting if other is not sequence)

@@ -1,0 +1,141 @@
+"""Test doubles for our tests and for those of users: a model that is a table, a drafter that is a script, bytes as tokens.
+
+They fit the engine's seams, so that scheduling, acceptance and accounting can be tested without a real model.
+"""
+
+from collections.abc import Callable
+from collections.abc import Sequence as Many
+from typing import Any
+
+import numpy as np
+import torch
+
+from batchspec.acceptance import Level
+from batchspec.assembly import Limits
+from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.counters import Counters
+from batchspec.drafting import Drafter, NoDrafter
+from batchspec.engine import Engine
+from batchspec.request import ChatPrompt, Prompt, TextPrompt
+from batchspec.scheduler import Scheduler
+from batchspec.sequence import Sequence
+from batchspec.step import Draft, StepPlan
+
+__all__ = ["ByteTokenizer", "ScriptedDrafter", "TableModel", "make_engine"]
+
+
+class ByteTokenizer:
+    """Bytes of UTF-8 text as token ids 0 to 255, and 256 as the end of the sequence."""
+
+    vocab_size = 257
+    eos_id = 256
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Return the bytes of the text, or of ``role: content`` lines for a chat; token ids as they are."""
+        if isinstance(prompt, TextPrompt):
+            return list(prompt.text.encode())
+        if isinstance(prompt, ChatPrompt):
+            return list("".join(f"{m['role']}: {m['content']}\n" for m in prompt.messages).encode())
+        return list(prompt.token_ids)
+
+    def decode(self, token_ids: list[int], *, prompt_ids: list[int]) -> str:  # noqa: ARG002
+        """Return the text of the bytes; broken UTF-8 becomes replacement characters."""
+        return bytes(token for token in token_ids if token < 256).decode(errors="replace")
+
+
+class TableModel:
+    """A language model that is a table: the logits after a token are that token's row, whatever came before.
+
+    Args:
+        table: float (vocabulary, vocabulary).
+    """
+
+    def __init__(self, table: torch.Tensor):
+        self.table = table
+        self.num_forward_passes = 0
+        self.num_rows: list[int] = []
+
+    @classmethod
+    def random(cls, *, vocab_size: int = ByteTokenizer.vocab_size, seed: int = 0, scale: float = 2.0) -> "TableModel":
+        """Return a table of seeded normal logits; a larger scale makes it more certain of itself."""
+        generator = torch.Generator().manual_seed(seed)
+        return cls(torch.randn(vocab_size, vocab_size, generator=generator) * scale)
+
+    def forward(self, plan: StepPlan) -> torch.Tensor:
+        """Return the logits (rows, vocabulary) of the plan's sampled chunks."""
+        self.num_forward_passes += 1
+        self.num_rows.append(plan.num_tokens)
+        tokens = [chunk.token_ids[len(chunk.token_ids) - chunk.num_rows :] for chunk in plan.sampled]
+        rows = np.concatenate(tokens) if tokens else np.zeros(0, dtype=np.int64)
+        return self.table[torch.from_numpy(rows)]
+
+
+class ScriptedDrafter(NoDrafter):
+    """Proposes what a function of the sequence says.
+
+    Args:
+        num_spec_tokens: the most tokens in one draft (k); the script's answer is cut to it.
+        script: returns the draft's token ids for a decoding sequence, empty for none.
+    """
+
+    def __init__(self, *, num_spec_tokens: int, script: Callable[[Sequence], list[int]]):
+        self.num_spec_tokens = num_spec_tokens
+        self.script = script
+
+    def propose(self, decoding: Many[Sequence]) -> list[Draft]:
+        """Return the script's drafts, cut to k and to the context."""
+        drafts = []
+        for sequence in decoding:
+            token_ids = self.script(sequence)[: min(self.num_spec_tokens, sequence.num_draft_slots)]
+            if token_ids:
+                drafts.append(Draft(sequence=sequence, token_ids=token_ids))
+        return drafts
+
+
+def make_engine(
+    *,
+    model: Any | None = None,
+    tokenizer: Any | None = None,
+    drafter: Drafter | None = None,
+    level: Level = Level.NONE,
+    timing: bool = False,
+    max_num_seqs: int = 4,
+    max_num_batched_tokens: int = 64,
+    max_model_len: int = 128,
+    num_blocks: int | None = None,
+    block_size: int = 4,
+    eos_ids: frozenset[int] = frozenset({ByteTokenizer.eos_id}),
+) -> Engine:
+    """Return an engine over fakes; every part can be replaced.
+
+    Args:
+        model: by default ``TableModel.random()``.
+        tokenizer: by default a ``ByteTokenizer``.
+        drafter: by default none.
+        level: what is recorded.
+        timing: whether records carry timing fields.
+        max_num_seqs: the most sequences in the batch.
+        max_num_batched_tokens: the most tokens in one forward pass.
+        max_model_len: the context.
+        num_blocks: pool size; by default enough for a full batch.
+        block_size: tokens in a block.
+        eos_ids: token ids that end a generation.
+    """
+    drafter = NoDrafter() if drafter is None else drafter
+    enough = max_num_seqs * num_blocks_for(max_model_len, block_size=block_size)
+    pool = BlockPool(num_blocks=num_blocks or enough, block_size=block_size)
+    return Engine(
+        runner=TableModel.random() if model is None else model,
+        tokenizer=ByteTokenizer() if tokenizer is None else tokenizer,
+        scheduler=Scheduler(pool=pool, max_num_seqs=max_num_seqs, max_num_batched_tokens=max_num_batched_tokens),
+        drafter=drafter,
+        counters=Counters(model_name="table", num_spec_tokens=drafter.num_spec_tokens),
+        limits=Limits(
+            max_model_len=max_model_len,
+            eos_ids=eos_ids,
+            level=level,
+            num_spec_tokens=drafter.num_spec_tokens,
+            timing=timing,
+            model_name="table",
+        ),
+    )
