@@ -1,1 +1,44 @@
-"""Reading requests, journalling records, and the directory a run lives in."""
+"""Reading requests, journalling records, and the directory a run lives in.
+
+Input: ``open_source`` checks a path, ``read_requests`` streams it. Output: ``open_run`` judges a run directory,
+``create_journal`` and ``open_for_resume`` give the journal in it, ``responses_to_parquet`` converts what it holds.
+"""
+
+from batchspec.files.finished import FinishedIndices, record_index
+from batchspec.files.identity import Columns
+from batchspec.files.journal import Journal, create_journal, read_records
+from batchspec.files.outputs import check_not_input, check_output, check_writable
+from batchspec.files.parquet_out import RESPONSE_SCHEMA, read_responses, responses_to_parquet
+from batchspec.files.reader import read_requests
+from batchspec.files.resume import Recovery, open_for_resume
+from batchspec.files.rows import parse_row
+from batchspec.files.rundir import OWN_FILES, RunState, RunStatus, open_run
+from batchspec.files.sampling_fields import RowDefaults, derive_seed
+from batchspec.files.source import InputSource, open_source
+
+__all__ = [
+    "OWN_FILES",
+    "RESPONSE_SCHEMA",
+    "Columns",
+    "FinishedIndices",
+    "InputSource",
+    "Journal",
+    "Recovery",
+    "RowDefaults",
+    "RunState",
+    "RunStatus",
+    "check_not_input",
+    "check_output",
+    "check_writable",
+    "create_journal",
+    "derive_seed",
+    "open_for_resume",
+    "open_run",
+    "open_source",
+    "parse_row",
+    "read_records",
+    "read_requests",
+    "read_responses",
+    "record_index",
+    "responses_to_parquet",
+]

@@ -1,0 +1,114 @@
+"""Response records as Parquet: typed columns for what people query, JSON text for the rest."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from batchspec.errors import UsageError
+from batchspec.files.atomic import whole_file
+from batchspec.files.journal import read_records
+
+__all__ = ["RESPONSE_SCHEMA", "read_responses", "responses_to_parquet"]
+
+_COLUMNS: dict[str, pa.DataType] = {
+    "id": pa.string(),
+    "custom_id": pa.string(),
+    "category": pa.string(),
+    "status_code": pa.int32(),
+    "text": pa.string(),
+    "finish_reason": pa.string(),
+    "error_message": pa.string(),
+    "prompt_tokens": pa.int64(),
+    "completion_tokens": pa.int64(),
+    "response": pa.string(),
+    "error": pa.string(),
+}
+RESPONSE_SCHEMA = pa.schema(_COLUMNS)
+_GROUP_ROWS = 4096
+_GROUP_BYTES = 16 * 2**20
+
+
+def responses_to_parquet(*, jsonl_path: Path, parquet_path: Path) -> int:
+    """Write the records of a JSONL file as Parquet, in one piece or not at all; return how many there were.
+
+    Memory holds one row group: at most 4,096 records or 16 MiB of them, and at least one.
+
+    Raises:
+        UsageError: a file cannot be read or written.
+    """
+    num_rows = 0
+    try:
+        with whole_file(parquet_path) as temporary, pq.ParquetWriter(temporary, RESPONSE_SCHEMA) as writer:
+            for rows in _groups(_row(record) for record in read_records(jsonl_path)):
+                writer.write_table(pa.Table.from_pylist(rows, schema=RESPONSE_SCHEMA))
+                num_rows += len(rows)
+    except OSError as error:
+        raise UsageError(f"{parquet_path} cannot be written ({error.strerror or error}): check the path") from error
+    return num_rows
+
+
+def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield lists of rows, each closed by its number of rows or by its bytes of JSON text."""
+    group: list[dict[str, Any]] = []
+    num_bytes = 0
+    for row in rows:
+        group.append(row)
+        num_bytes += len(row["response"] or "") + len(row["error"] or "")
+        if len(group) == _GROUP_ROWS or num_bytes >= _GROUP_BYTES:
+            yield group
+            group, num_bytes = [], 0
+    if group:
+        yield group
+
+
+def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    response, error = record.get("response") or {}, record.get("error") or {}
+    body = response.get("body") or {}
+    choice = (body.get("choices") or [{}])[0]
+    usage = body.get("usage") or {}
+    return {
+        "id": record["id"],
+        "custom_id": record.get("custom_id"),
+        "category": record.get("category"),
+        "status_code": response.get("status_code"),
+        "text": choice["message"].get("content") if "message" in choice else choice.get("text"),
+        "finish_reason": choice.get("finish_reason"),
+        "error_message": error.get("message"),
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "response": _as_json(record.get("response")),
+        "error": _as_json(record.get("error")),
+    }
+
+
+def _as_json(value: Any) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()
+
+
+def read_responses(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records that ``responses_to_parquet`` wrote, equal to the lines they came from.
+
+    Raises:
+        UsageError: the file cannot be read, or was not written by batchspec.
+    """
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            columns = ["id", "custom_id", "category", "response", "error"]
+            batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=64, columns=columns))
+            yield from map(_record, chain.from_iterable(batches))
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise UsageError(f"{path} is not a Parquet file of responses ({error}): make it again") from error
+
+
+def _record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the record of one row; a record without a category has no such key."""
+    record = {
+        name: row[name] for name in ("id", "custom_id", "category") if name != "category" or row[name] is not None
+    }
+    pieces = {name: None if row[name] is None else orjson.loads(row[name]) for name in ("response", "error")}
+    return record | pieces
