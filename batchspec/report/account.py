@@ -33,13 +33,12 @@ def reconciliation_parts(document: Mapping[str, Any]) -> Iterator[Part]:
 
 def _table(rows: list[Mapping[str, Any]], definitions: Mapping[str, str]) -> Table:
     causes = list(rows[0]["unreported"])
-    headers = [f"unreported ({printable(cause)})" for cause in causes] or ["unreported"]
     return Table(
         title="Reconciliation",
         columns=(
             Column(header="quantity", is_text=True),
             Column(header="per-request sums"),
-            *(Column(header=header) for header in headers),
+            *(Column(header="unreported", detail=printable(cause)) for cause in causes or [""]),
             Column(header="Prometheus totals"),
             Column(header="difference"),
         ),

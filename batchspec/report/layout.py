@@ -39,9 +39,16 @@ class Paragraph:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column of a table; text stands to the left, numbers to the right."""
+    """One column of a table; text stands to the left, numbers to the right.
+
+    Attributes:
+        header: what the column shows.
+        detail: which kind of it, where several columns share a header.
+        is_text: whether the cells are text.
+    """
 
     header: str
+    detail: str = ""
     is_text: bool = False
 
 

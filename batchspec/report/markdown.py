@@ -30,7 +30,7 @@ def _render_paragraph(paragraph: Paragraph) -> str:
 
 def _render_table(table: Table) -> str:
     lines = [
-        _row(column.header for column in table.columns),
+        _row(": ".join(filter(None, (column.header, column.detail))) for column in table.columns),
         _row(("---" if column.is_text else "---:" for column in table.columns), is_escaped=True),
         *(_row(cells) for cells in table.rows),
     ]

@@ -50,10 +50,8 @@ class AcceptancePool:
         self._num_requests += 1
         self._num_inconsistent += bool(broken)
         num_steps = speculative_decoding["num_spec_steps"]
-        num_accepted, num_drafted = (
-            speculative_decoding["num_accepted_draft_tokens"],
-            speculative_decoding["num_draft_tokens"],
-        )
+        num_accepted = speculative_decoding["num_accepted_draft_tokens"]
+        num_drafted = speculative_decoding["num_draft_tokens"]
         self._num_without_step += num_steps == 0
         self._num_steps += num_steps
         self._num_accepted += num_accepted

@@ -18,7 +18,8 @@ def acceptance_length(*, num_accepted: int, num_steps: int) -> float | None:
 class MeanOfRatios:
     """A running mean that does not depend on the order of its terms.
 
-    The floats are summed as fractions, exactly; their denominators are powers of two, so that the sum stays small.
+    The floats are summed as fractions, exactly, and the mean is rounded once, as ``statistics.mean`` does. Their
+    denominators are powers of two, so that the sum stays small.
     """
 
     __slots__ = ("_total", "num_terms")

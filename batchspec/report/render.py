@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -16,7 +17,6 @@ __all__ = ["report_renderable"]
 
 _STYLES = {Tone.PLAIN: "", Tone.QUIET: "dim", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
 _WIDE = 96
-_LONGEST_WORD = 12
 _LONGEST_LABEL = 32
 
 
@@ -51,15 +51,15 @@ class _FittedTable:
 def _grid(table: Table, *, gap: int) -> RichTable:
     grid = RichTable(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
     for index, column in enumerate(table.columns):
-        texts = [column.header, *(row[index] for row in table.rows)]
-        longest_word = max(len(word) for text in texts for word in text.split() or [""])
+        header = "\n".join(filter(None, (column.header, column.detail)))
+        cells = [row[index] for row in table.rows]
+        width = max(map(cell_len, (*cells, *header.split())), default=0)
         grid.add_column(
-            Text(column.header),
+            Text(header),
             justify="left" if column.is_text else "right",
             vertical="bottom",
             overflow="fold",
-            min_width=min(longest_word, _LONGEST_WORD),
-            no_wrap=column.is_text and max(map(len, texts)) <= _LONGEST_LABEL,
+            width=min(width, _LONGEST_LABEL),
         )
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
