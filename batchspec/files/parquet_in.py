@@ -1,6 +1,7 @@
 """Parquet rows as the dictionaries that a line of JSON would have given, a few rows in memory at a time."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 
 from batchspec.errors import RequestError, UsageError
 
-__all__ = ["check_parquet", "parquet_rows"]
+__all__ = ["check_parquet", "decode_nested", "parquet_rows"]
 
 _BATCH_ROWS = 64
 _NESTED_COLUMNS = ("body", "messages", "turns")
@@ -35,30 +36,39 @@ def check_parquet(path: str | Path) -> None:
 def parquet_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | RequestError]]:
     """Yield (1-based row number, row); a row whose text cannot be decoded comes as the error that says so."""
     with pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
-        number = 0
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS):
-            for offset in range(batch.num_rows):
-                number += 1
-                yield number, _row(batch.slice(offset, 1))
+        batches = file.iter_batches(batch_size=_BATCH_ROWS)
+        yield from enumerate(chain.from_iterable(map(_rows, batches)), start=1)
 
 
-def _row(batch: pa.RecordBatch) -> dict[str, Any] | RequestError:
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RequestError]:
+    """Return the rows of a batch; one row at a time only where a value of the batch cannot be decoded."""
     try:
-        row = {name: _given(value) for name, value in batch.to_pylist()[0].items()}
-    except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        return RequestError(f"a value cannot be decoded ({error}): write text columns as UTF-8", code="invalid_value")
+        return [_given(row) for row in batch.to_pylist()]
+    except (ValueError, OverflowError) as error:
+        if batch.num_rows == 1:
+            return [RequestError(f"a value cannot be decoded ({error}): write text columns as UTF-8")]
+        return [row for offset in range(batch.num_rows) for row in _rows(batch.slice(offset, 1))]
+
+
+def decode_nested(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with the nested columns that are kept as JSON text decoded.
+
+    Raises:
+        RequestError: such a text is not JSON.
+    """
+    decoded = dict(row)
     for name in _NESTED_COLUMNS:
         if isinstance(row.get(name), str):
             try:
-                row[name] = orjson.loads(row[name])
+                decoded[name] = orjson.loads(row[name])
             except orjson.JSONDecodeError as error:
-                return RequestError(
+                raise RequestError(
                     f'"{name}" is text that is not JSON ({error.msg} at column {error.colno}):'
-                    " write the column as JSON text or as a struct or list",
+                    " write the column as JSON text, a struct or a list",
                     param=name,
                     code="invalid_json",
-                )
-    return row
+                ) from error
+    return decoded
 
 
 def _given(value: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.identity import Columns, glimpse
+from batchspec.files.parquet_in import decode_nested
 from batchspec.files.rows import parse_row
 from batchspec.files.sampling_fields import RowDefaults
 from batchspec.files.seen import SeenIds
@@ -34,6 +35,8 @@ def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefault
                 custom_id, category = glimpse(row, columns=columns)
                 # Looked up before the row is checked: a rejected row has used its id as well.
                 first = line if custom_id is None else seen.first_line(custom_id, line=line)
+                if source.is_parquet:
+                    row = decode_nested(row)
                 request = parse_row(row, index=index, line=line, columns=columns, defaults=defaults)
                 if custom_id is None:
                     first = seen.first_line(request.custom_id, line=line)
