@@ -17,6 +17,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "num_spec_steps": "decode steps that verified at least one draft token",
         "num_draft_tokens": "draft tokens verified; padding is never counted",
         "num_accepted_draft_tokens": "leading draft tokens matched; the target's own next token not counted",
+        "num_discarded_tokens": "matched or next tokens that a stop cut off; accepted, but not emitted",
+        "num_decode_steps": "decode steps with or without a draft",
         "acceptance_histogram": "entry j: steps that accepted exactly j draft tokens",
         "marginal_rate": "accepted at the position / steps",
         "conditional_rate": f"accepted / drafted at the position; {ABSENT} if not recorded",

@@ -52,8 +52,8 @@ def _grid(table: Table, *, gap: int) -> RichTable:
     grid = RichTable(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
     for index, column in enumerate(table.columns):
         header = "\n".join(filter(None, (column.header, column.detail)))
-        cells = [row[index] for row in table.rows]
-        width = max(map(cell_len, (*cells, *header.split())), default=0)
+        lines = header.split() if gap == 1 else _two_lines(header)
+        width = max(cell_len(text) for text in ("", *lines, *(row[index] for row in table.rows)))
         grid.add_column(
             Text(header),
             justify="left" if column.is_text else "right",
@@ -64,3 +64,12 @@ def _grid(table: Table, *, gap: int) -> RichTable:
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))
     return grid
+
+
+def _two_lines(header: str) -> list[str]:
+    """Return the header broken in two where its longer line is shortest; its own line ends stay."""
+    if "\n" in header:
+        return header.split("\n")
+    words = header.split()
+    breaks = [[" ".join(words[:i]), " ".join(words[i:])] for i in range(1, len(words) + 1)]
+    return min(breaks, key=lambda lines: max(map(cell_len, lines)), default=[])

@@ -69,10 +69,12 @@ def _ratios(weighting: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _notes(acceptance: Mapping[str, Any], definitions: Mapping[str, str]) -> tuple[str, ...]:
-    notes = [f"{label}: {definitions[key]}" for key, label in _LABELS.items()]
+    pooled, mean = acceptance["pooled"], acceptance["mean_over_requests"]
+    notes = [f"{label}: {definitions[key]}" for key, label in _LABELS.items() if acceptance.get(key, key) is not None]
     if acceptance["source"] == "counters":
         notes.insert(0, "from the Prometheus counters, because no record carries metrics")
-    mean = acceptance["mean_over_requests"]
+    if pooled["num_discarded_tokens"]:
+        notes.append(f"matched or next tokens that a stop cut off: {count(pooled['num_discarded_tokens'])}")
     if mean is not None and mean["num_requests_without_step"]:
         notes.append(f"requests without a step, left out of the mean: {count(mean['num_requests_without_step'])}")
     return tuple(notes)

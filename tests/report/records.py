@@ -7,8 +7,10 @@ from typing import Any
 from batchspec.acceptance import AcceptanceRecorder, Level, make_recorder
 from batchspec.records import Choice, Usage, error_record, metrics_document, response_record
 from batchspec.request import Endpoint, RejectedLine, Request, TextPrompt
+from hypothesis import HealthCheck, settings
 
 PROMPT_TOKENS = 90
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def recorder_of(
@@ -79,5 +81,6 @@ def random_recorders(
             while num_accepted < num_drafted and generator.random() < rates[index % len(rates)]:
                 num_accepted += 1
             steps.append((num_drafted, num_accepted))
-        recorders.append(recorder_of(steps, num_spec_tokens=num_spec_tokens, level=level))
+        cut = generator.randrange(steps[-1][1] + 1) if steps else 0
+        recorders.append(recorder_of(steps, num_spec_tokens=num_spec_tokens, level=level, num_discarded=cut))
     return recorders

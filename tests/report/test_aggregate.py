@@ -1,5 +1,6 @@
 import json
 import tracemalloc
+from typing import Any
 
 import pytest
 from batchspec.acceptance import Level
@@ -9,21 +10,21 @@ from batchspec.report import Aggregate
 from .records import PROMPT_TOKENS, failed, recorder_of, served
 
 
-def document_of(*records):
+def document_of(*records: dict[str, Any]) -> dict[str, Any]:
     aggregate = Aggregate()
     for record in records:
         aggregate.add(record)
     return aggregate.document()
 
 
-def test_nothing_is_absent_not_zero():
+def test_nothing_is_absent_not_zero() -> None:
     document = document_of()
     assert document["requests"]["num_requests"] == 0
     assert document["acceptance"] is None
     assert document["categories"] == {}
 
 
-def test_requests_and_tokens():
+def test_requests_and_tokens() -> None:
     document = document_of(
         served(None, index=0), served(None, index=1), failed(code="b"), failed(code="a"), failed(code="b")
     )
@@ -38,13 +39,13 @@ def test_requests_and_tokens():
     assert document["acceptance"] is None
 
 
-def test_an_error_without_a_code_is_counted_by_its_status():
+def test_an_error_without_a_code_is_counted_by_its_status() -> None:
     status_only = {"response": {"status_code": 503, "body": {}}, "error": None}
     no_response = {"response": None, "error": {"message": "gone", "code": None}}
     assert document_of(status_only, no_response)["requests"]["failed_by_code"] == {"503": 1, "None": 1}
 
 
-def test_requests_without_a_step_are_left_out_of_the_mean_and_counted():
+def test_requests_without_a_step_are_left_out_of_the_mean_and_counted() -> None:
     never_drafted = recorder_of([(0, 0)], num_spec_tokens=3)
     one_token = recorder_of([], num_spec_tokens=3)
     drafted = recorder_of([(3, 2)], num_spec_tokens=3)
@@ -60,7 +61,7 @@ def test_requests_without_a_step_are_left_out_of_the_mean_and_counted():
     assert acceptance["pooled"]["tokens_per_decode_step"] == 4 / 2
 
 
-def test_without_any_step_every_ratio_is_absent():
+def test_without_any_step_every_ratio_is_absent() -> None:
     acceptance = document_of(served(recorder_of([], num_spec_tokens=2)))["acceptance"]
     assert acceptance["pooled"]["mean_acceptance_length"] is None
     assert acceptance["pooled"]["draft_acceptance_rate"] is None
@@ -71,7 +72,7 @@ def test_without_any_step_every_ratio_is_absent():
     assert acceptance["pooled"]["acceptance_histogram"] == [0, 0, 0]
 
 
-def test_conditional_rates_divide_by_the_drafts_that_reached_the_position():
+def test_conditional_rates_divide_by_the_drafts_that_reached_the_position() -> None:
     recorder = recorder_of([(3, 3), (1, 1), (2, 0), (1, 0)], num_spec_tokens=3)
     per_position = document_of(served(recorder))["acceptance"]["per_position"]
     assert [entry["num_drafted"] for entry in per_position] == [4, 2, 1]
@@ -79,7 +80,7 @@ def test_conditional_rates_divide_by_the_drafts_that_reached_the_position():
     assert [entry["conditional_rate"] for entry in per_position] == [2 / 4, 1 / 2, 1 / 1]
 
 
-def test_a_summary_of_short_drafts_leaves_the_conditional_rate_unknown():
+def test_a_summary_of_short_drafts_leaves_the_conditional_rate_unknown() -> None:
     recorder = recorder_of([(3, 3), (1, 1)], num_spec_tokens=3, level=Level.SUMMARY)
     per_position = document_of(served(recorder))["acceptance"]["per_position"]
     assert [entry["num_drafted"] for entry in per_position] == [2, None, None]
@@ -87,7 +88,7 @@ def test_a_summary_of_short_drafts_leaves_the_conditional_rate_unknown():
     assert [entry["marginal_rate"] for entry in per_position] == [1.0, 0.5, 0.5]
 
 
-def test_what_a_stop_cut_off_counts_as_accepted_but_not_as_emitted():
+def test_what_a_stop_cut_off_counts_as_accepted_but_not_as_emitted() -> None:
     recorder = recorder_of([(3, 3)], num_spec_tokens=3, num_discarded=3)
     pooled = document_of(served(recorder))["acceptance"]["pooled"]
     assert pooled["mean_acceptance_length"] == 4.0
@@ -95,7 +96,7 @@ def test_what_a_stop_cut_off_counts_as_accepted_but_not_as_emitted():
     assert pooled["num_discarded_tokens"] == 3
 
 
-def test_a_conversation_has_one_prefill_token_for_each_turn():
+def test_a_conversation_has_one_prefill_token_for_each_turn() -> None:
     recorder = recorder_of([(3, 2), (3, 0)], num_spec_tokens=3)
     record = served(recorder)
     record["response"]["body"]["metrics"]["batchspec"]["num_turns"] = 2
@@ -105,7 +106,7 @@ def test_a_conversation_has_one_prefill_token_for_each_turn():
     assert acceptance["num_inconsistent_requests"] == 0
 
 
-def test_records_of_another_writer_leave_the_emitted_numbers_unknown():
+def test_records_of_another_writer_leave_the_emitted_numbers_unknown() -> None:
     foreign = served(recorder_of([(3, 2)], num_spec_tokens=3))
     del foreign["response"]["body"]["metrics"]["batchspec"]
     acceptance = document_of(foreign, served(recorder_of([(3, 1)], num_spec_tokens=3)))["acceptance"]
@@ -115,7 +116,7 @@ def test_records_of_another_writer_leave_the_emitted_numbers_unknown():
     assert acceptance["mean_over_requests"]["tokens_per_decode_step"] is None
 
 
-def test_categories_add_up_and_stand_in_the_order_of_their_names():
+def test_categories_add_up_and_stand_in_the_order_of_their_names() -> None:
     records = [
         served(recorder_of([(3, 2)], num_spec_tokens=3), category="prose"),
         served(recorder_of([(3, 3)], num_spec_tokens=3), category="copy"),
@@ -130,23 +131,23 @@ def test_categories_add_up_and_stand_in_the_order_of_their_names():
     assert document["acceptance"]["pooled"]["num_requests"] == 3
 
 
-def test_different_settings_are_not_mixed():
+def test_different_settings_are_not_mixed() -> None:
     aggregate = Aggregate()
     aggregate.add(served(recorder_of([(3, 2)], num_spec_tokens=3)))
     with pytest.raises(UsageError, match="num_spec_tokens 3 and 4"):
         aggregate.add(served(recorder_of([(4, 2)], num_spec_tokens=4)))
 
 
-def test_the_document_is_json():
+def test_the_document_is_json() -> None:
     document = document_of(served(recorder_of([(3, 2)], num_spec_tokens=3), category="c"), failed())
     assert json.loads(json.dumps(document)) == document
 
 
-def test_memory_does_not_grow_with_the_number_of_records():
+def test_memory_does_not_grow_with_the_number_of_records() -> None:
     aggregate = Aggregate()
     records = [served(recorder_of([(3, j % 4)] * (j + 1), num_spec_tokens=3), index=j) for j in range(20)]
 
-    def feed(num_rounds):
+    def feed(num_rounds: int) -> None:
         for _ in range(num_rounds):
             for record in records:
                 aggregate.add(record)

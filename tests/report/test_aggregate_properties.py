@@ -1,16 +1,19 @@
+import random
 import statistics
+from collections.abc import Iterable
+from typing import Any
 
-from batchspec.acceptance import Level, sum_recorders
+from batchspec.acceptance import AcceptanceRecorder, Level, sum_recorders
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .records import emitted_by, recorder_of, served
+from .records import UNHURRIED, emitted_by, recorder_of, served
 
 
 @st.composite
-def recorders(draw):
+def recorders(draw: st.DrawFn) -> list[AcceptanceRecorder]:
     num_spec_tokens = draw(st.integers(1, 5))
     level = draw(st.sampled_from([Level.SUMMARY, Level.DETAILED]))
     step = st.integers(0, num_spec_tokens).flatmap(lambda drafted: st.tuples(st.just(drafted), st.integers(0, drafted)))
@@ -18,15 +21,16 @@ def recorders(draw):
     return [recorder_of(steps, num_spec_tokens=num_spec_tokens, level=level) for steps in runs]
 
 
-def acceptance_of(records):
+def acceptance_of(records: Iterable[dict[str, Any]]) -> Any:
     aggregate = Aggregate()
     for record in records:
         aggregate.add(record)
     return aggregate.document()["acceptance"]
 
 
+@UNHURRIED
 @given(recorders())
-def test_pooled_is_the_sum_of_the_recorders(sample):
+def test_pooled_is_the_sum_of_the_recorders(sample: list[AcceptanceRecorder]) -> None:
     total = sum_recorders(sample)
     assert total is not None
     acceptance = acceptance_of(served(recorder) for recorder in sample)
@@ -47,8 +51,9 @@ def test_pooled_is_the_sum_of_the_recorders(sample):
         assert pooled["draft_acceptance_rate"] == documented["draft_acceptance_rate"]
 
 
+@UNHURRIED
 @given(recorders())
-def test_the_mean_is_over_the_requests_with_a_step(sample):
+def test_the_mean_is_over_the_requests_with_a_step(sample: list[AcceptanceRecorder]) -> None:
     mean = acceptance_of(served(recorder) for recorder in sample)["mean_over_requests"]
     stated = [recorder.speculative_decoding() for recorder in sample if recorder.num_spec_steps]
     assert mean["num_requests"] == len(stated)
@@ -58,8 +63,9 @@ def test_the_mean_is_over_the_requests_with_a_step(sample):
         assert mean[key] == expected
 
 
+@UNHURRIED
 @given(recorders(), st.randoms(use_true_random=False))
-def test_the_order_of_the_records_does_not_matter(sample, shuffler):
+def test_the_order_of_the_records_does_not_matter(sample: list[AcceptanceRecorder], shuffler: random.Random) -> None:
     records = [
         served(recorder, index=index, category="ab"[index % 2] if index % 3 else None)
         for index, recorder in enumerate(sample)
@@ -74,8 +80,9 @@ def test_the_order_of_the_records_does_not_matter(sample, shuffler):
     assert one.document() == other.document()
 
 
+@UNHURRIED
 @given(recorders())
-def test_positions_agree_with_the_steps(sample):
+def test_positions_agree_with_the_steps(sample: list[AcceptanceRecorder]) -> None:
     acceptance = acceptance_of(served(recorder) for recorder in sample)
     sums = AcceptanceSums.from_document(acceptance["pooled"])
     accepted = [entry["num_accepted"] for entry in acceptance["per_position"]]

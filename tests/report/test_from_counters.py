@@ -1,13 +1,16 @@
+from collections.abc import Sequence
+from typing import Any
+
 from batchspec.acceptance import Level
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate, acceptance_from_counters
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .records import recorder_of, served
+from .records import UNHURRIED, recorder_of, served
 
 
-def totals_of(*, steps, drafted, accepted, per_pos):
+def totals_of(*, steps: int, drafted: int, accepted: int, per_pos: Sequence[int]) -> dict[str, Any]:
     return AcceptanceSums(
         num_spec_steps=steps,
         num_draft_tokens=drafted,
@@ -16,11 +19,11 @@ def totals_of(*, steps, drafted, accepted, per_pos):
     ).totals()
 
 
-def test_speculation_off_has_no_position():
+def test_speculation_off_has_no_position() -> None:
     assert acceptance_from_counters(totals_of(steps=0, drafted=0, accepted=0, per_pos=[])) is None
 
 
-def test_nothing_drafted_has_no_ratio():
+def test_nothing_drafted_has_no_ratio() -> None:
     acceptance = acceptance_from_counters(totals_of(steps=0, drafted=0, accepted=0, per_pos=[0, 0]))
     assert acceptance is not None
     assert acceptance["pooled"]["mean_acceptance_length"] is None
@@ -29,7 +32,7 @@ def test_nothing_drafted_has_no_ratio():
     assert [entry["marginal_rate"] for entry in acceptance["per_position"]] == [None, None]
 
 
-def test_counters_that_contradict_each_other_give_no_histogram():
+def test_counters_that_contradict_each_other_give_no_histogram() -> None:
     for broken in (
         totals_of(steps=4, drafted=8, accepted=4, per_pos=[3, 2]),
         totals_of(steps=4, drafted=8, accepted=5, per_pos=[2, 3]),
@@ -40,8 +43,9 @@ def test_counters_that_contradict_each_other_give_no_histogram():
         assert acceptance["pooled"]["acceptance_histogram"] is None
 
 
+@UNHURRIED
 @given(st.integers(1, 5).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.integers(0, k), max_size=20))))
-def test_full_drafts_give_the_same_numbers_as_the_records(sample):
+def test_full_drafts_give_the_same_numbers_as_the_records(sample: tuple[int, list[int]]) -> None:
     num_spec_tokens, accepted = sample
     steps = [(num_spec_tokens, number) for number in accepted]
     recorder = recorder_of(steps, num_spec_tokens=num_spec_tokens, level=Level.SUMMARY)

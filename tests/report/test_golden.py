@@ -2,7 +2,9 @@
 
 import io
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from batchspec.reconcile import AcceptanceSums
@@ -20,13 +22,13 @@ DOCUMENTS = {
 }
 
 
-def as_text(document, *, width):
+def as_text(document: Mapping[str, Any], *, width: int) -> str:
     out = io.StringIO()
     Console(file=out, width=width, color_system=None).print(report_renderable(document))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def check(name, text):
+def check(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
@@ -35,22 +37,22 @@ def check(name, text):
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("width", [100, 80])
-def test_text(name, width):
+def test_text(name: str, width: int) -> None:
     check(f"{name}.{width}.txt", as_text(DOCUMENTS[name], width=width))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_markdown(name):
+def test_markdown(name: str) -> None:
     check(f"{name}.md", report_markdown(DOCUMENTS[name]))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("width", [100, 80])
-def test_no_line_is_too_long(name, width):
+def test_no_line_is_too_long(name: str, width: int) -> None:
     assert max(map(len, as_text(DOCUMENTS[name], width=width).splitlines())) <= width
 
 
-def test_colour_adds_no_words():
+def test_colour_adds_no_words() -> None:
     out = io.StringIO()
     console = Console(file=out, width=100, force_terminal=True, color_system="truecolor", record=True)
     console.print(report_renderable(DOCUMENTS["fault"]))

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from batchspec.report import Aggregate
 from batchspec.report.identities import broken_identities
@@ -7,7 +9,7 @@ from .records import emitted_by, recorder_of, served
 RECORDER = recorder_of([(3, 2), (0, 0), (2, 2), (3, 0)], num_spec_tokens=3, num_discarded=1)
 
 
-def broken(*, batchspec=True, **changes):
+def broken(*, batchspec: bool = True, **changes: Any) -> list[str]:
     tokens = emitted_by(RECORDER)
     return broken_identities(
         RECORDER.speculative_decoding() | changes,
@@ -16,7 +18,7 @@ def broken(*, batchspec=True, **changes):
     )
 
 
-def test_an_honest_record_breaks_none():
+def test_an_honest_record_breaks_none() -> None:
     assert broken() == []
     assert broken(batchspec=False) == []
     assert broken(per_step_accepted=None, per_step_drafted=None) == []
@@ -38,11 +40,11 @@ def test_an_honest_record_breaks_none():
         {"per_step_drafted": [3, 5]},
     ],
 )
-def test_a_contradiction_is_named(changes):
+def test_a_contradiction_is_named(changes: Any) -> None:
     assert broken(**changes)
 
 
-def test_the_two_lengths_must_agree():
+def test_the_two_lengths_must_agree() -> None:
     document = RECORDER.emitted(completion_tokens=emitted_by(RECORDER))
     named = broken_identities(
         RECORDER.speculative_decoding(), batchspec=document, completion_tokens=emitted_by(RECORDER) + 1
@@ -50,7 +52,7 @@ def test_the_two_lengths_must_agree():
     assert named == ["completion_tokens - turns = num_decode_steps + num_accepted_draft_tokens - num_discarded_tokens"]
 
 
-def test_contradictory_records_are_counted():
+def test_contradictory_records_are_counted() -> None:
     aggregate = Aggregate()
     good, bad = served(RECORDER), served(RECORDER)
     bad["response"]["body"]["metrics"]["speculative_decoding"]["num_accepted_draft_tokens"] += 1

@@ -3,8 +3,10 @@ from batchspec.report.positions import drafted_per_position, survivors
 from hypothesis import given
 from hypothesis import strategies as st
 
+from .records import UNHURRIED
 
-def test_survivors():
+
+def test_survivors() -> None:
     assert survivors([39, 1, 0, 3]) == [4, 3, 3]
     assert survivors([5]) == []
 
@@ -21,7 +23,13 @@ def test_survivors():
         pytest.param(3, 6, 3, [3, 3], [3, None, None], id="lengths of other steps"),
     ],
 )
-def test_drafted_per_position(num_spec_steps, num_draft_tokens, num_spec_tokens, per_step_drafted, expected):
+def test_drafted_per_position(
+    num_spec_steps: int,
+    num_draft_tokens: int,
+    num_spec_tokens: int,
+    per_step_drafted: list[int] | None,
+    expected: list[int | None],
+) -> None:
     assert (
         drafted_per_position(
             num_spec_steps=num_spec_steps,
@@ -33,8 +41,9 @@ def test_drafted_per_position(num_spec_steps, num_draft_tokens, num_spec_tokens,
     )
 
 
+@UNHURRIED
 @given(st.integers(1, 6).flatmap(lambda k: st.tuples(st.just(k), st.lists(st.integers(1, k), max_size=20))))
-def test_what_is_known_without_the_lengths_is_true(sample):
+def test_what_is_known_without_the_lengths_is_true(sample: tuple[int, list[int]]) -> None:
     num_spec_tokens, lengths = sample
     known = drafted_per_position(
         num_spec_steps=len(lengths), num_draft_tokens=sum(lengths), num_spec_tokens=num_spec_tokens

@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from batchspec.counters import Counters
-from batchspec.reconcile import AcceptanceSums, reconcile
+from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report import totals_from_exposition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .records import recorder_of
+from .records import UNHURRIED, recorder_of
 
 K = 3
 REPORTED = AcceptanceSums.from_histogram([5, 2, 1, 4], 30)
@@ -19,7 +19,7 @@ SCALARS = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
 FAULTS = [(name, None) for name in SCALARS] + [("num_accepted_tokens_per_pos", i) for i in range(K)]
 
 
-def with_fault(sums, quantity, position, by=1):
+def with_fault(sums: AcceptanceSums, quantity: str, position: int | None, by: int = 1) -> AcceptanceSums:
     if position is None:
         return replace(sums, **{quantity: getattr(sums, quantity) + by})
     counts = list(sums.num_accepted_tokens_per_pos)
@@ -27,11 +27,17 @@ def with_fault(sums, quantity, position, by=1):
     return replace(sums, num_accepted_tokens_per_pos=tuple(counts))
 
 
-def reconciled(*, reported=REPORTED, samples=SAMPLES, errors=ERRORS, totals=TOTALS):
+def reconciled(
+    *,
+    reported: AcceptanceSums = REPORTED,
+    samples: AcceptanceSums = SAMPLES,
+    errors: AcceptanceSums = ERRORS,
+    totals: AcceptanceSums = TOTALS,
+) -> Reconciliation:
     return reconcile(reported=reported, unreported={"n > 1": samples, "error": errors}, totals=totals)
 
 
-def test_equal_accounts_are_exact():
+def test_equal_accounts_are_exact() -> None:
     reconciliation = reconciled()
     assert reconciliation.is_exact
     assert reconciliation.num_differences == 0
@@ -49,7 +55,9 @@ def test_equal_accounts_are_exact():
 @pytest.mark.parametrize("by", [1, -1])
 @pytest.mark.parametrize(("quantity", "position"), FAULTS)
 @pytest.mark.parametrize("account", ["reported", "samples", "errors", "totals"])
-def test_a_fault_in_either_account_is_found_where_it_is(account, quantity, position, by):
+def test_a_fault_in_either_account_is_found_where_it_is(
+    account: str, quantity: str, position: int | None, by: int
+) -> None:
     honest = {"reported": REPORTED, "samples": SAMPLES, "errors": ERRORS, "totals": TOTALS}[account]
     reconciliation = reconciled(**{account: with_fault(honest, quantity, position, by)})
     assert not reconciliation.is_exact
@@ -59,29 +67,29 @@ def test_a_fault_in_either_account_is_found_where_it_is(account, quantity, posit
     assert row.difference == (-by if account == "totals" else by)
 
 
-def test_positions_are_compared_even_when_their_sum_agrees():
+def test_positions_are_compared_even_when_their_sum_agrees() -> None:
     shifted = with_fault(with_fault(TOTALS, "num_accepted_tokens_per_pos", 0, 1), "num_accepted_tokens_per_pos", 2, -1)
     reconciliation = reconciled(totals=shifted)
     assert [(row.position, row.difference) for row in reconciliation.rows if row.difference] == [(0, -1), (2, 1)]
 
 
-def test_a_cause_that_is_left_out_is_a_difference():
+def test_a_cause_that_is_left_out_is_a_difference() -> None:
     assert not reconcile(reported=REPORTED, unreported={"n > 1": SAMPLES}, totals=TOTALS).is_exact
 
 
-def test_a_position_that_only_one_account_knows_is_compared_with_zero():
+def test_a_position_that_only_one_account_knows_is_compared_with_zero() -> None:
     longer = replace(TOTALS, num_accepted_tokens_per_pos=(*TOTALS.num_accepted_tokens_per_pos, 2))
     assert [row.difference for row in reconciled(totals=longer).rows if row.difference] == [-2]
     assert [row.difference for row in reconcile(reported=longer, unreported={}, totals=TOTALS).rows][-1] == 2
 
 
-def test_nothing_reconciles_with_nothing():
+def test_nothing_reconciles_with_nothing() -> None:
     reconciliation = reconcile(reported=AcceptanceSums(), unreported={}, totals=AcceptanceSums())
     assert reconciliation.is_exact
     assert len(reconciliation.rows) == 3
 
 
-def test_a_document_whose_total_contradicts_its_histogram_cannot_reconcile():
+def test_a_document_whose_total_contradicts_its_histogram_cannot_reconcile() -> None:
     document = recorder_of([(3, 2), (3, 1)], num_spec_tokens=K).speculative_decoding()
     honest = AcceptanceSums.from_document(document)
     for key in SCALARS:
@@ -98,8 +106,9 @@ SUMS = st.builds(
 )
 
 
+@UNHURRIED
 @given(SUMS, SUMS, SUMS)
-def test_sums_add(a, b, c):
+def test_sums_add(a: AcceptanceSums, b: AcceptanceSums, c: AcceptanceSums) -> None:
     assert a + AcceptanceSums() == a
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
@@ -107,8 +116,9 @@ def test_sums_add(a, b, c):
     assert AcceptanceSums.from_totals(a.totals()) == a
 
 
+@UNHURRIED
 @given(st.lists(st.lists(st.tuples(st.integers(1, K), st.integers(0, K)), max_size=6), max_size=6))
-def test_real_recorders_and_real_counters_agree(runs):
+def test_real_recorders_and_real_counters_agree(runs: list[list[tuple[int, int]]]) -> None:
     counters = Counters(model_name="m", num_spec_tokens=K)
     reported = AcceptanceSums()
     for run in runs:

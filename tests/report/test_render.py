@@ -1,5 +1,7 @@
 import io
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from batchspec.report import (
     Aggregate,
@@ -15,20 +17,20 @@ from .example import example_document
 from .records import failed, recorder_of, served
 
 
-def document_of(*records, totals=None):
+def document_of(*records: dict[str, Any], totals: Mapping[str, Any] | None = None) -> dict[str, Any]:
     aggregate = Aggregate()
     for record in records:
         aggregate.add(record)
     return report_document(aggregate.document(), reconciliation=None, totals=totals, run={}, throughput=None)
 
 
-def as_text(document, *, width=100):
+def as_text(document: Mapping[str, Any], *, width: int = 100) -> str:
     out = io.StringIO()
     Console(file=out, width=width, color_system=None).print(report_renderable(document))
     return out.getvalue()
 
 
-def test_keys_stand_in_a_fixed_order():
+def test_keys_stand_in_a_fixed_order() -> None:
     expected = [
         "run",
         "requests",
@@ -44,7 +46,7 @@ def test_keys_stand_in_a_fixed_order():
     assert list(document_of()) == expected
 
 
-def test_the_document_is_json_and_renders_the_same_after_a_round_trip():
+def test_the_document_is_json_and_renders_the_same_after_a_round_trip() -> None:
     document = example_document()
     restored = json.loads(json.dumps(document))
     assert restored == document
@@ -52,42 +54,42 @@ def test_the_document_is_json_and_renders_the_same_after_a_round_trip():
     assert report_markdown(restored) == report_markdown(document)
 
 
-def test_floats_are_not_rounded_in_the_document():
+def test_floats_are_not_rounded_in_the_document() -> None:
     document = document_of(served(recorder_of([(3, 1), (3, 0), (3, 0)], num_spec_tokens=3)))
     assert document["acceptance"]["pooled"]["mean_acceptance_length"] == 1 + 1 / 3
 
 
-def test_no_record_and_no_counter():
+def test_no_record_and_no_counter() -> None:
     text = as_text(document_of())
     assert "No acceptance numbers" in text
     assert "reconciled" not in text
 
 
-def test_absent_ratios_are_dashes():
+def test_absent_ratios_are_dashes() -> None:
     text = as_text(document_of(served(recorder_of([], num_spec_tokens=2))))
     assert "\N{EN DASH}" in text
     assert "0.00 %" not in text
     assert "Not reconciled: there are no Prometheus totals." in text
 
 
-def test_one_category_is_not_told_apart():
+def test_one_category_is_not_told_apart() -> None:
     assert "copy" not in as_text(document_of(served(recorder_of([(3, 1)], num_spec_tokens=3), category="copy")))
 
 
-def test_categories_whose_records_carry_no_metrics_are_not_shown():
+def test_categories_whose_records_carry_no_metrics_are_not_shown() -> None:
     with_metrics = served(recorder_of([(3, 1)], num_spec_tokens=3), category="copy")
     text = as_text(document_of(with_metrics, failed(category="prose")))
     assert "copy" in text
     assert "prose" not in text
 
 
-def test_contradictory_records_are_mentioned():
+def test_contradictory_records_are_mentioned() -> None:
     record = served(recorder_of([(3, 1)], num_spec_tokens=3))
     record["response"]["body"]["metrics"]["speculative_decoding"]["num_draft_tokens"] = 99
     assert "Records whose metrics contradict each other: 1" in as_text(document_of(record))
 
 
-def test_names_from_the_input_cannot_steer_the_terminal_or_break_the_markdown():
+def test_names_from_the_input_cannot_steer_the_terminal_or_break_the_markdown() -> None:
     hostile = "[red]a|b\n\x1b[31m*c*"
     records = [
         served(recorder_of([(3, 1)], num_spec_tokens=3), category=hostile),
@@ -102,7 +104,7 @@ def test_names_from_the_input_cannot_steer_the_terminal_or_break_the_markdown():
     assert row.replace("\\|", "").count("|") == 10
 
 
-def test_wide_names_stay_aligned():
+def test_wide_names_stay_aligned() -> None:
     records = [
         served(recorder_of([(3, 1)], num_spec_tokens=3), category=name) for name in ("抽出と要約", "plain", "x" * 60)
     ]
@@ -110,7 +112,7 @@ def test_wide_names_stay_aligned():
         assert max(len(line.rstrip()) for line in as_text(document_of(*records), width=width).splitlines()) <= width
 
 
-def test_throughput_without_time_is_absent():
+def test_throughput_without_time_is_absent() -> None:
     throughput = throughput_document(num_prompt_tokens=5, num_output_tokens=5, elapsed_seconds=0.0)
     assert throughput == {
         "elapsed_seconds": 0.0,
@@ -119,7 +121,7 @@ def test_throughput_without_time_is_absent():
     }
 
 
-def test_cells():
+def test_cells() -> None:
     assert (count(None), decimal(None), percentage(None)) == ("\N{EN DASH}",) * 3
     assert (count(12345), decimal(20 / 11), percentage(20 / 44)) == ("12,345", "1.8182", "45.45 %")
     assert (bar(1.0, width=4), bar(0.5, width=4), bar(0.0), bar(None)) == ("████", "██", "", "")

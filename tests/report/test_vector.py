@@ -1,6 +1,7 @@
 """The worked example of the accounting rules, to the last digit."""
 
 import statistics
+from typing import Any
 
 import pytest
 from batchspec.acceptance import Level
@@ -13,7 +14,7 @@ ACCEPTED = ([2, 3, 1, 4, 2, 0, 3, 3], [1, 1, 0])
 
 
 @pytest.fixture(params=[Level.SUMMARY, Level.DETAILED])
-def acceptance(request):
+def acceptance(request: pytest.FixtureRequest) -> Any:
     aggregate = Aggregate()
     for accepted in ACCEPTED:
         steps = [(K, number) for number in accepted]
@@ -21,7 +22,7 @@ def acceptance(request):
     return aggregate.document()["acceptance"]
 
 
-def test_pooled(acceptance):
+def test_pooled(acceptance: dict[str, Any]) -> None:
     pooled = acceptance["pooled"]
     assert pooled["acceptance_histogram"] == [2, 3, 2, 3, 1]
     assert pooled["num_spec_steps"] == 11
@@ -31,7 +32,7 @@ def test_pooled(acceptance):
     assert pooled["draft_acceptance_rate"] == 20 / 44
 
 
-def test_mean_over_requests(acceptance):
+def test_mean_over_requests(acceptance: dict[str, Any]) -> None:
     mean = acceptance["mean_over_requests"]
     assert f"{mean['mean_acceptance_length']:.4f}" == "2.4583"
     assert f"{mean['draft_acceptance_rate']:.4f}" == "0.3646"
@@ -41,7 +42,7 @@ def test_mean_over_requests(acceptance):
     assert mean["num_requests_without_step"] == 0
 
 
-def test_per_position(acceptance):
+def test_per_position(acceptance: dict[str, Any]) -> None:
     accepted = [9, 6, 4, 1]
     assert acceptance["per_position"] == [
         {
@@ -55,7 +56,7 @@ def test_per_position(acceptance):
     ]
 
 
-def test_emitted(acceptance):
+def test_emitted(acceptance: dict[str, Any]) -> None:
     assert acceptance["pooled"]["num_decode_steps"] == 11
     assert acceptance["pooled"]["tokens_per_decode_step"] == 31 / 11
     assert acceptance["mean_over_requests"]["tokens_per_decode_step"] == statistics.mean([26 / 8, 5 / 3])
