@@ -41,11 +41,11 @@ def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns
     is_batch = _is_batch_line(row, columns=columns)
     custom_id = read_custom_id(row, line=line, columns=columns, is_batch=is_batch)
     category = read_category(row)
-    fields = _body(row) if is_batch else _bare_fields(row)
+    fields = _body(row) if is_batch else _bare_fields(row, columns=columns)
     check_unsupported(fields)
     if is_batch:
         check_known(fields)
-    content = _batch_content(row, fields) if is_batch else _bare_content(fields, columns=columns)
+    content = _batch_content(row, fields) if is_batch else _bare_content(row, columns=columns)
     sampling = parse_sampling(fields, endpoint=content.endpoint, custom_id=custom_id, defaults=defaults)
     if content.turns and sampling.n > 1:
         raise wrong("n", sampling.n, '1 (or leave it out) in a row with several "turns"')
@@ -99,25 +99,25 @@ def _batch_content(row: Mapping[str, Any], body: Mapping[str, Any]) -> _Content:
     return _Content(endpoint=endpoint, prompts=parse_prompt(body[name]))
 
 
-def _bare_fields(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a bare row without its nulls, and without a ``model`` that is data of another kind."""
-    return {
-        name: value
-        for name, value in row.items()
-        if value is not None and not (name == "model" and not isinstance(value, str))
-    }
+def _bare_fields(row: Mapping[str, Any], *, columns: Columns) -> Mapping[str, Any]:
+    """Return the parameters among a bare row's columns; the prompt's and the id's own columns are none of them."""
+    fields = {name: value for name, value in row.items() if name not in (columns.prompt, columns.id)}
+    if not isinstance(fields.get("model"), str):
+        fields.pop("model", None)
+    return fields
 
 
 def _bare_content(row: Mapping[str, Any], *, columns: Columns) -> _Content:
-    names = [columns.prompt] if columns.prompt is not None else [n for n in ("prompt", "messages", "turns") if n in row]
+    given = [name for name, value in row.items() if value is not None]
+    wanted = ("prompt", "messages", "turns") if columns.prompt is None else (columns.prompt,)
+    names = [name for name in wanted if name in given]
     if len(names) > 1:
         raise RequestError(f"the row has {listed(names)}: keep one, or choose it with --prompt-column", param=names[1])
-    if not names or names[0] not in row:
-        wanted = f'"{names[0]}"' if names else '"prompt", "messages" or "turns"'
+    if not names:
         raise RequestError(
-            f"the row has no {wanted} (it has {listed(list(row)) or 'nothing'}): add it, or name the column"
-            " that holds the prompt with --prompt-column",
-            param=names[0] if names else "prompt",
+            f"the row has no {' or '.join(map(shown, wanted))} (it has {listed(given) or 'nothing'}): add it, or name"
+            " the column that holds the prompt with --prompt-column",
+            param=wanted[0],
             code="missing_required_parameter",
         )
     name = names[0]

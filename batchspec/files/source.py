@@ -21,7 +21,11 @@ __all__ = ["InputSource", "Row", "open_source"]
 
 _CHUNK_BYTES = 2**18
 _COMPRESSIONS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd"}
-_SIGNATURES = {b"PAR1": (".parquet", "Parquet"), b"\x1f\x8b": (".gz", "gzip"), b"\x28\xb5\x2f\xfd": (".zst", "zstd")}
+_SIGNATURES = {
+    b"PAR1": (".parquet", "Parquet"),
+    b"\x1f\x8b\x08": (".gz", "gzip"),
+    b"\x28\xb5\x2f\xfd": (".zst", "zstd"),
+}
 
 Row = tuple[int, bytes | dict[str, Any] | RequestError | None]
 """Line number, and the line's bytes, a Parquet row, what is wrong with that row, or None for an over-long line."""
