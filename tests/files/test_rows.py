@@ -173,7 +173,8 @@ OFF: dict[str, Any] = {
 
 def test_values_that_ask_for_nothing_are_accepted() -> None:
     assert parse(batch_line(**OFF)) == parse(batch_line())
-    assert parse(batch_line(**dict.fromkeys(OFF))) == parse(batch_line())
+    nulls: dict[str, Any] = dict.fromkeys(OFF)
+    assert parse(batch_line(**nulls)) == parse(batch_line())
     assert parse({"prompt": "Hi"} | OFF) == parse({"prompt": "Hi"})
 
 
