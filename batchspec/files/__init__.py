@@ -12,7 +12,8 @@ from batchspec.files.parquet_out import RESPONSE_SCHEMA, read_responses, respons
 from batchspec.files.reader import read_requests
 from batchspec.files.resume import Recovery, open_for_resume
 from batchspec.files.rows import parse_row
-from batchspec.files.rundir import OWN_FILES, RunState, RunStatus, open_run
+from batchspec.files.rundir import open_run
+from batchspec.files.runstate import OWN_FILES, RunState, RunStatus
 from batchspec.files.sampling_fields import RowDefaults, derive_seed
 from batchspec.files.source import InputSource, open_source
 

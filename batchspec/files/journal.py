@@ -32,7 +32,6 @@ class Journal:
         self._checkpoint_path = checkpoint_path
         with _writing(path):
             self._file = path.open("ab")
-            self._num_bytes = self._file.tell()
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Append one record.
@@ -43,7 +42,6 @@ class Journal:
         line = orjson.dumps(record) + b"\n"
         with _writing(self.path):
             self._file.write(line)
-        self._num_bytes += len(line)
         self.num_records += 1
 
     def checkpoint(self, state: Mapping[str, Any]) -> None:
@@ -58,7 +56,8 @@ class Journal:
         with _writing(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
-        document = {"journal_bytes": self._num_bytes, "num_records": self.num_records, "state": state}
+            num_bytes = self._file.tell()
+        document = {"journal_bytes": num_bytes, "num_records": self.num_records, "state": state}
         with _writing(self._checkpoint_path):
             write_whole(self._checkpoint_path, orjson.dumps(document) + b"\n")
 

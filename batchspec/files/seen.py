@@ -3,6 +3,8 @@
 import sqlite3
 from types import TracebackType
 
+from batchspec.errors import UsageError
+
 __all__ = ["SeenIds"]
 
 
@@ -16,11 +18,18 @@ class SeenIds:
         self._database.execute("BEGIN")
 
     def first_line(self, custom_id: str, *, line: int) -> int:
-        """Return the line that had this id first, which is ``line`` itself for a new id."""
+        """Return the line that had this id first, which is ``line`` itself for a new id.
+
+        Raises:
+            UsageError: the temporary directory has no room for the ids.
+        """
         insert = "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING"
-        if self._database.execute(insert, (custom_id, line)).rowcount:
-            return line
-        return int(self._database.execute("SELECT line FROM seen WHERE id = ?", (custom_id,)).fetchone()[0])
+        try:
+            if self._database.execute(insert, (custom_id, line)).rowcount:
+                return line
+            return int(self._database.execute("SELECT line FROM seen WHERE id = ?", (custom_id,)).fetchone()[0])
+        except sqlite3.Error as error:
+            raise UsageError(f"ids cannot be kept on disk ({error}): set TMPDIR to where there is room") from error
 
     def __enter__(self) -> "SeenIds":
         return self

@@ -1,7 +1,5 @@
 """Where requests are read from: a path checked before anything is written, opened as a stream when it is iterated."""
 
-import hashlib
-import io
 import os
 import stat
 import sys
@@ -14,6 +12,7 @@ import pyarrow as pa
 
 from batchspec.errors import DamagedInputError, RequestError, UsageError
 from batchspec.files.fingerprint import fingerprint, sha256_of
+from batchspec.files.hashing import HashingFile
 from batchspec.files.lines import split_lines
 from batchspec.files.parquet_in import check_parquet, parquet_rows
 
@@ -68,7 +67,7 @@ class InputSource:
 
     def _chunks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes, while the bytes of the file itself go through the hash."""
-        with _HashingFile(
+        with HashingFile(
             cast(BufferedReader, sys.stdin.buffer) if self.path == "-" else Path(self.path).open("rb")
         ) as file:
             compression = _COMPRESSIONS.get(self.suffix)
@@ -89,28 +88,6 @@ class InputSource:
         if not self.is_regular:
             return {"path": self.path, "size": None, "fingerprint": None}
         return {"path": self.path, "size": os.path.getsize(self.path), "fingerprint": fingerprint(self.path)}
-
-
-class _HashingFile(io.BufferedIOBase):
-    """A readable binary file that hashes what is read from it; standard input stays open when it is closed."""
-
-    def __init__(self, file: BufferedReader):
-        self._file = file
-        self.digest = hashlib.sha256()
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        # read1 hands over what a slow pipe holds already, where read would wait for all of it.
-        data = self._file.read() if size is None or size < 0 else self._file.read1(size)
-        self.digest.update(data)
-        return data
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
-        super().close()
 
 
 def open_source(path: str | Path) -> InputSource:

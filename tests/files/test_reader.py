@@ -109,6 +109,12 @@ def test_many_ids_are_told_apart(prompts: Path) -> None:
     assert all(f"already used on line {i + 1}:" in rejected(r).message for i, r in enumerate(results[2500:]))
 
 
+def test_ids_are_compared_as_a_whole(prompts: Path) -> None:
+    ids = ["a\0b", "a\0c", "a", "A", "é", "e\u0301", "1", "01"]
+    prompts.write_bytes(jsonl(*map(batch_line, ids)))
+    assert [served(r).custom_id for r in read(prompts)] == ids
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

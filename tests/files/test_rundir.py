@@ -89,8 +89,8 @@ def test_every_difference_is_named(directory: Path) -> None:
         look(directory, parameters=parameters, model=MODEL | {"sha256": "ff"}, dataset=DATASET | {"fingerprint": "ee"})
     assert str(caught.value) == (
         f"{directory} holds a run with other settings: --temperature was 0.0, now 0.8; --level was not set, now "
-        '"summary"; --method was "ngram", now not set; the model\'s sha256 was "ab", now "ff"; the input\'s fingerprint '
-        'was "cd", now "ee" (prompts.jsonl); use --overwrite or another --run-dir'
+        '"summary"; --method was "ngram", now not set; the model\'s sha256 was "ab", now "ff"; '
+        'the input\'s fingerprint was "cd", now "ee" (prompts.jsonl); use --overwrite or another --run-dir'
     )
 
 
@@ -154,7 +154,7 @@ def test_two_runs_do_not_write_one_directory(directory: Path) -> None:
     early = look(directory)
     with look(directory) as state:
         state.begin()
-        with pytest.raises(UsageError, match="another run is writing to .*: wait until it ends"):
+        with pytest.raises(UsageError, match=r"another run is writing to .*: wait until it ends"):
             look(directory)
         with pytest.raises(UsageError, match="another run is writing to"):
             look(directory, overwrite=True)
@@ -166,7 +166,7 @@ def test_two_runs_do_not_write_one_directory(directory: Path) -> None:
 def test_a_directory_that_changed_since_it_was_opened_is_not_touched(directory: Path) -> None:
     early = look(directory)
     run(directory)
-    with pytest.raises(UsageError, match="has written to .* meanwhile: run the same command again"):
+    with pytest.raises(UsageError, match=r"has written to .* meanwhile: run the same command again"):
         early.begin()
     assert (directory / "responses.jsonl").read_bytes() == b"records\n"
     assert look(directory).status is RunStatus.FINISHED
