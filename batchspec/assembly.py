@@ -58,6 +58,7 @@ class Assembly:
         self.tokenizer = tokenizer
         self.limits = limits
         self.sequences: list[Sequence] = []
+        self.num_ended = 0
         self._turns = list(request.turns)
         self._chat = request.prompts[0] if isinstance(request.prompts[0], ChatPrompt) else None
 
@@ -89,8 +90,8 @@ class Assembly:
 
     @property
     def is_finished(self) -> bool:
-        """Whether every sequence started so far has ended."""
-        return all(sequence.finish_reason is not None for sequence in self.sequences)
+        """Whether the end of every sequence started so far was noted in ``num_ended``."""
+        return self.num_ended == len(self.sequences)
 
     @property
     def recorder(self) -> AcceptanceRecorder | None:

@@ -153,7 +153,7 @@ class Counters:
 
     def snapshot(self) -> dict[str, float]:
         """Return every counter's value, keyed by series, for a checkpoint that ``restore`` can read."""
-        return {key: child.collect()[0].samples[0].value for key, child in self._children.items()}
+        return {key: next(iter(child.collect())).samples[0].value for key, child in self._children.items()}
 
     def restore(self, snapshot: Mapping[str, float]) -> None:
         """Add a checkpoint's values, so that a resumed run counts on; histograms and gauges start afresh."""

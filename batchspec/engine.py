@@ -158,6 +158,7 @@ class Engine:
             seconds=self._now - sequence.timing.queued,
         )
         assembly = self._open[sequence.request_index]
+        assembly.num_ended += 1
         if not assembly.is_finished:
             return
         try:
