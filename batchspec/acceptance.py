@@ -26,7 +26,13 @@ class AcceptanceRecorder:
         num_spec_tokens: the configured k, which fixes the histogram's length at k + 1.
     """
 
-    __slots__ = ("acceptance_histogram", "num_decode_steps", "num_discarded_tokens", "num_draft_tokens", "num_spec_tokens")
+    __slots__ = (
+        "acceptance_histogram",
+        "num_decode_steps",
+        "num_discarded_tokens",
+        "num_draft_tokens",
+        "num_spec_tokens",
+    )
 
     def __init__(self, *, num_spec_tokens: int):
         self.num_spec_tokens = num_spec_tokens
@@ -94,7 +100,9 @@ class AcceptanceRecorder:
     def absorb(self, other: "AcceptanceRecorder") -> None:
         """Add the counts of another recorder with the same k, as for the next turn of a conversation."""
         if other.num_spec_tokens != self.num_spec_tokens:
-            raise ValueError(f"cannot add counts for k = {other.num_spec_tokens} to counts for k = {self.num_spec_tokens}")
+            raise ValueError(
+                f"cannot add counts for k = {other.num_spec_tokens} to counts for k = {self.num_spec_tokens}"
+            )
         for j, count in enumerate(other.acceptance_histogram):
             self.acceptance_histogram[j] += count
         self.num_draft_tokens += other.num_draft_tokens

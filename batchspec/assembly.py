@@ -163,7 +163,8 @@ class Assembly:
             return None
         timing = None
         if self.limits.timing:
-            timing = timing_document(Timing.span([sequence.timing for sequence in self.sequences]), num_tokens=num_output_tokens)
+            span = Timing.span([sequence.timing for sequence in self.sequences])
+            timing = timing_document(span, num_tokens=num_output_tokens)
         total = self.recorder
         if total is None:
             return metrics_document(timing=timing, speculative_decoding=None, batchspec=None)

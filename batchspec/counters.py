@@ -111,9 +111,7 @@ class Counters:
         for _ in range(num_tokens):
             self.inter_token_latency.observe(seconds / num_tokens)
 
-    def observe_finished(
-        self, *, reason: str, num_prompt_tokens: int, num_output_tokens: int, seconds: float
-    ) -> None:
+    def observe_finished(self, *, reason: str, num_prompt_tokens: int, num_output_tokens: int, seconds: float) -> None:
         """Count a sequence that ended, ``seconds`` after it was queued."""
         self.request_success[reason].inc()
         self.e2e_latency.observe(seconds)

@@ -157,7 +157,12 @@ class Engine:
             num_output_tokens=sequence.num_output_tokens,
             seconds=self._now - sequence.timing.queued,
         )
-        assembly = self._open[sequence.request_index]
+        assembly = self._open.get(sequence.request_index)
+        if assembly is None:  # given up in this very step, because of another of its sequences
+            return
+        if sequence.finish_reason == "error":
+            self._fail(assembly, _no_token(), lane)
+            return
         assembly.num_ended += 1
         if not assembly.is_finished:
             return
@@ -176,7 +181,8 @@ class Engine:
 
     def _abandon(self, error: RuntimeError, lane: Lane) -> None:
         """Turn a failed forward pass into error records of the requests in the batch; the run goes on."""
-        message = f"the forward pass failed with {type(error).__name__}: {str(error).splitlines()[0]}"
+        cause = next(iter(str(error).splitlines()), "no message")
+        message = f"the forward pass failed with {type(error).__name__}: {cause}"
         failure = RequestError(message, code="engine_error", status_code=500)
         for index in {sequence.request_index for sequence in self.scheduler.running}:
             self._fail(self._open[index], failure, lane)
@@ -208,13 +214,13 @@ class Engine:
         progress.num_steps += 1
         for outcome in outcomes:
             sequence, num_tokens = outcome.sequence, len(outcome.token_ids)
-            if outcome.seconds is None:
+            if outcome.seconds is not None:
+                self.counters.observe_gap(seconds=outcome.seconds, num_tokens=num_tokens)
+            elif num_tokens:
                 progress.prompt_tokens += sequence.num_prompt_tokens
                 self.counters.observe_first_token(
                     num_prompt_tokens=sequence.num_prompt_tokens, seconds=self._now - sequence.timing.queued
                 )
-            else:
-                self.counters.observe_gap(seconds=outcome.seconds, num_tokens=num_tokens)
             progress.output_tokens += num_tokens
             progress.num_draft_tokens += outcome.num_drafted
             progress.num_accepted_draft_tokens += outcome.num_accepted
@@ -237,4 +243,13 @@ def _rejected(request: Request, error: RequestError) -> RejectedLine:
         code=error.code,
         status_code=error.status_code,
         category=request.category,
+    )
+
+
+def _no_token() -> RequestError:
+    return RequestError(
+        "the model's logits choose no token, because the largest is NaN or infinite; "
+        "try --dtype float32, or check the model's weights",
+        code="invalid_logits",
+        status_code=500,
     )

@@ -50,7 +50,9 @@ def choose(chunks: Many[Chunk], logits: torch.Tensor) -> torch.Tensor:
 def _sample(logits: torch.Tensor, *, keys: list[int], params: list[tuple[float, int, float, float]]) -> torch.Tensor:
     """Return int64 (rows,) drawn by Gumbel-max from float64 logits (rows, vocabulary)."""
     temperature, top_k, top_p, min_p = zip(*params, strict=True)
-    scaled = logits / torch.tensor(temperature, dtype=torch.float64, device=logits.device)[:, None]
+    # below the maximum, so that the smallest temperature cannot push the likeliest token to infinity
+    below = logits - logits.amax(dim=-1, keepdim=True)
+    scaled = below / torch.tensor(temperature, dtype=torch.float64, device=logits.device)[:, None]
     scaled = truncate(scaled, top_k=top_k, top_p=top_p, min_p=min_p)
     rows, vocabulary = (scaled >= scaled.amax(dim=-1, keepdim=True) - _NOISE_RANGE).nonzero(as_tuple=True)
     key = torch.tensor([key - (1 << 64) if key >> 63 else key for key in keys], device=logits.device)
@@ -59,9 +61,7 @@ def _sample(logits: torch.Tensor, *, keys: list[int], params: list[tuple[float, 
     return perturbed.argmax(dim=-1)
 
 
-def truncate(
-    logits: torch.Tensor, *, top_k: Many[int], top_p: Many[float], min_p: Many[float]
-) -> torch.Tensor:
+def truncate(logits: torch.Tensor, *, top_k: Many[int], top_p: Many[float], min_p: Many[float]) -> torch.Tensor:
     """Return the logits with every token that top-k, then top-p, then min-p removes set to minus infinity.
 
     The order and the treatment of ties are those of transformers' logits processors: every token that ties with the

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence as Many
 
 import numpy as np
+from numpy.typing import NDArray
 
 from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.sequence import Sequence
@@ -51,10 +52,10 @@ class Scheduler:
         """Choose the next forward pass; may put sequences back, cut drafts to the pages left, admit new sequences.
 
         Args:
-            drafts: at most one for each decoding sequence.
+            drafts: at most one for each sequence; those for sequences that are not decoding are dropped.
             now: the clock's reading, in seconds.
         """
-        proposals = {id(draft.sequence): draft.token_ids for draft in drafts}
+        proposals = {id(draft.sequence): draft.token_ids for draft in drafts if draft.sequence.is_decoding}
         num_preemptions = self.num_preemptions
         chunks: list[Chunk] = []
         budget = self.max_num_batched_tokens
@@ -131,7 +132,8 @@ class Scheduler:
         for chunk in plan.chunks:
             chunk.sequence.num_computed_tokens = chunk.start + len(chunk.token_ids)
             if chunk.samples:
-                targets = verdicts.target_ids[row : row + chunk.num_rows].tolist()
+                rows = slice(row, row + chunk.num_rows)
+                targets = _targets(verdicts.target_ids[rows], verdicts.has_target[rows])
                 row += chunk.num_rows
                 outcomes.append(self._commit_chunk(chunk, targets, now=now))
         return outcomes
@@ -139,10 +141,12 @@ class Scheduler:
     def _commit_chunk(self, chunk: Chunk, targets: list[int], *, now: float) -> Outcome:
         sequence, draft = chunk.sequence, chunk.draft
         num_accepted = 0
-        while num_accepted < len(draft) and draft[num_accepted] == targets[num_accepted]:
+        while num_accepted < min(len(draft), len(targets)) and draft[num_accepted] == targets[num_accepted]:
             num_accepted += 1
         position = sequence.num_output_tokens
         num_emitted = sequence.append(targets[: num_accepted + 1])
+        if num_accepted == len(targets) and sequence.finish_reason is None:
+            sequence.finish_reason = "error"
         sequence.num_computed_tokens -= len(draft) - num_accepted
         self.pool.shrink(sequence.blocks, num_tokens=sequence.num_tokens)
         if position and sequence.recorder is not None:
@@ -154,7 +158,7 @@ class Scheduler:
             token_ids=targets[:num_emitted],
             num_drafted=len(draft),
             num_accepted=num_accepted,
-            seconds=sequence.timing.advance(now),
+            seconds=sequence.timing.advance(now) if num_emitted else None,
         )
 
     def reap(self) -> list[Sequence]:
@@ -171,3 +175,9 @@ class Scheduler:
         self.pool.shrink(sequence.blocks, num_tokens=0)
         self.running = [other for other in self.running if other is not sequence]
         self.waiting = deque(other for other in self.waiting if other is not sequence)
+
+
+def _targets(target_ids: NDArray[np.int64], has_target: NDArray[np.bool_]) -> list[int]:
+    """Return a chunk's targets up to the first row that has none; behind it nothing can be known."""
+    targets: list[int] = target_ids[: np.logical_and.accumulate(has_target).sum()].tolist()
+    return targets

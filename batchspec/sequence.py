@@ -10,7 +10,7 @@ from batchspec.request import SamplingParams
 
 __all__ = ["FinishReason", "Sequence", "Timing"]
 
-FinishReason = str  # "stop" or "length", as in an OpenAI choice
+FinishReason = str  # "stop" or "length", as in an OpenAI choice, or "error" when the logits chose no token
 
 
 @dataclass(kw_only=True)

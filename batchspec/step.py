@@ -66,11 +66,13 @@ class Verdicts:
 
     Attributes:
         target_ids: int64 (rows,), the target's own token for every logit row, chunk after chunk of ``plan.sampled``.
+        has_target: bool (rows,), whether the row's logits choose a token; if not, its ``target_ids`` means nothing.
         num_drafted: int64 (drafting chunks,), draft length of each sampled chunk that had a draft.
         accepted: bool (drafting chunks, longest draft), whether draft token i and all before it match the target's.
     """
 
     target_ids: NDArray[np.int64]
+    has_target: NDArray[np.bool_]
     num_drafted: NDArray[np.int64]
     accepted: NDArray[np.bool_]
 
@@ -81,10 +83,10 @@ class Outcome:
 
     Attributes:
         sequence: after the tokens were appended.
-        token_ids: the tokens that reached the output, cut at the stop.
+        token_ids: the tokens that reached the output, cut at the stop; none where the logits chose no token.
         num_drafted: draft tokens that were verified.
         num_accepted: leading draft tokens that matched, before stop handling.
-        seconds: since the sequence's previous tokens; None for its first token.
+        seconds: since the sequence's previous tokens; None for its first token, and where no token came.
     """
 
     sequence: Sequence

@@ -1,4 +1,4 @@
-"""Test doubles for our tests and for those of users: a model that is a table, a drafter that is a script, bytes as tokens.
+"""Test doubles for our tests and for those of users: a table as model, a script as drafter, bytes as tokens.
 
 They fit the engine's seams, so that scheduling, acceptance and accounting can be tested without a real model.
 """

@@ -17,28 +17,35 @@ __all__ = ["acceptance_mask", "judge"]
 def judge(plan: StepPlan, logits: torch.Tensor) -> Verdicts:
     """Choose the target's token for every logit row and compare the drafts with them, for the whole batch at once.
 
+    A row has a target if its largest logit is finite: with NaN, overflow or nothing but minus infinity it has none.
+
     Args:
         plan: the step whose ``sampled`` chunks the rows belong to.
         logits: (rows, vocabulary), any floating dtype; chunk after chunk, 1 + draft length rows each.
     """
     target_ids = choose(plan.sampled, logits).cpu().numpy()
+    has_target = logits.amax(dim=-1).isfinite().cpu().numpy()
     num_rows = np.array([chunk.num_rows for chunk in plan.sampled], dtype=np.int64)
     firsts = np.cumsum(num_rows) - num_rows
     drafting = [(first, chunk.draft) for first, chunk in zip(firsts, plan.sampled, strict=True) if chunk.draft]
     num_drafted = np.array([len(draft) for _, draft in drafting], dtype=np.int64)
-    accepted = acceptance_mask(drafting, target_ids)
-    return Verdicts(target_ids=target_ids, num_drafted=num_drafted, accepted=accepted)
+    accepted = acceptance_mask(drafting, target_ids=target_ids, has_target=has_target)
+    return Verdicts(target_ids=target_ids, has_target=has_target, num_drafted=num_drafted, accepted=accepted)
 
 
-def acceptance_mask(drafting: list[tuple[int, list[int]]], target_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+def acceptance_mask(
+    drafting: list[tuple[int, list[int]]], *, target_ids: NDArray[np.int64], has_target: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return bool (drafting chunks, longest draft): draft token i and all before it equal the target's.
 
     Args:
         drafting: first logit row and draft of each chunk that has a draft.
         target_ids: int64 (rows,).
+        has_target: bool (rows,); no draft token equals a target that is not there.
     """
     width = max((len(draft) for _, draft in drafting), default=0)
     matched = np.zeros((len(drafting), width), dtype=np.bool_)
     for row, (first, draft) in enumerate(drafting):
-        matched[row, : len(draft)] = target_ids[first : first + len(draft)] == np.array(draft)
+        rows = slice(first, first + len(draft))
+        matched[row, : len(draft)] = has_target[rows] & (target_ids[rows] == np.array(draft))
     return np.logical_and.accumulate(matched, axis=1)

@@ -20,7 +20,7 @@ class SpeculativeConfig:
 
     Attributes:
         method: name of the drafter.
-        num_spec_tokens: the most tokens in one draft (k); the key is ``num_speculative_tokens``.
+        num_speculative_tokens: the most tokens in one draft (k).
         prompt_lookup_min: shortest suffix that the n-gram drafter looks for.
         prompt_lookup_max: longest suffix that it looks for.
     """
@@ -46,8 +46,7 @@ class SpeculativeConfig:
             raise UsageError(f"--method {method!r} is not known; choose one of {', '.join(METHODS)}.")
         if method == "none":
             return cls(method="none", num_speculative_tokens=0, prompt_lookup_min=0, prompt_lookup_max=0)
-        low, high = given.get("prompt_lookup_min"), given.get("prompt_lookup_max")
-        low, high = (5, 5) if low is None and high is None else (high if low is None else low, low if high is None else high)
+        low, high = _lookup_bounds(given.get("prompt_lookup_min"), given.get("prompt_lookup_max"))
         numbers = {"num_speculative_tokens": given.get("num_speculative_tokens", 3)}
         numbers |= {"prompt_lookup_min": low, "prompt_lookup_max": high}
         for key, value in numbers.items():
@@ -60,6 +59,13 @@ class SpeculativeConfig:
     def document(self) -> dict[str, Any]:
         """Return the resolved keys for the manifest."""
         return {"method": "none"} if self.method == "none" else asdict(self)
+
+
+def _lookup_bounds(low: Any, high: Any) -> tuple[Any, Any]:
+    """Return both bounds, 5 and 5 where neither is given; where one is, both equal it."""
+    if low is None and high is None:
+        return 5, 5
+    return (high if low is None else low), (low if high is None else high)
 
 
 def make_drafter(config: SpeculativeConfig) -> Drafter:
