@@ -16,7 +16,7 @@ class HashingFile(io.BufferedIOBase):
         self.digest = hashlib.sha256()
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return at most ``size`` bytes; from a slow pipe what it holds already, rather than waiting for all of them."""
+        """Return at most ``size`` bytes; from a slow pipe what it holds already, not waiting for more."""
         data = self._file.read() if size is None or size < 0 else self._file.read1(size)
         self.digest.update(data)
         return data

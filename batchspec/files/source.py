@@ -54,7 +54,6 @@ class InputSource:
         Raises:
             DamagedInputError: the file is truncated or corrupt; raised where that shows.
         """
-        self._digest = None
         try:
             if self.is_parquet:
                 yield from parquet_rows(self.path)
