@@ -37,6 +37,7 @@ class Progress:
     """What has been done so far, for a progress line; plain counts."""
 
     num_requests: int = 0
+    num_done: int = 0
     num_failed: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -79,7 +80,10 @@ class Engine:
         self.progress = Progress()
         self.unreported: dict[str, AcceptanceRecorder] = {}
         self._now = clock()
+        self.is_stopping = False
         self._open: dict[int, Assembly] = {}
+        self._lane = Lane(in_order=True, most_held=_MOST_HELD)
+        self._where = "line"
 
     def step(self) -> list[Sequence]:
         """Run one step and return the sequences that ended in it."""
@@ -94,17 +98,19 @@ class Engine:
         self._observe(outcomes)
         return self.scheduler.reap()
 
-    def run(self, intake: Iterable[Intake], *, in_order: bool = True) -> Iterator[dict[str, Any]]:
+    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: str = "line") -> Iterator[dict[str, Any]]:
         """Serve every line and yield its record; lines are taken in only as there is room for them.
 
         Args:
             intake: requests, and lines already found to be wrong, whose error records take their place.
             in_order: yield records in the order of the lines; otherwise as they are done.
+            where: how error messages name a line, before its number.
         """
-        lane = Lane(in_order=in_order, most_held=_MOST_HELD)
+        lane = self._lane = Lane(in_order=in_order, most_held=_MOST_HELD)
+        self._where = where
         source = iter(intake)
         is_exhausted = False
-        while not is_exhausted or self.scheduler.num_unfinished:
+        while not self.is_stopping and (not is_exhausted or self.scheduler.num_unfinished):
             if not is_exhausted:
                 is_exhausted = self._take_in(source, lane)
             if self.scheduler.num_unfinished:
@@ -116,6 +122,14 @@ class Engine:
                 for sequence in finished:
                     self._finish(sequence, lane)
             yield from lane.ready()
+
+    def stop(self) -> None:
+        """Let ``run`` end behind the current step; what is in flight then gets no record."""
+        self.is_stopping = True
+
+    def held(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that are done and wait for an earlier one."""
+        return self._lane.held()
 
     def in_flight(self) -> list[AcceptanceRecorder]:
         """Return the recorders of requests that have no record yet."""
@@ -137,7 +151,7 @@ class Engine:
             try:
                 sequences = assembly.start(now=self.clock())
             except RequestError as error:
-                self._reject(_rejected(line, error), lane)
+                self._reject(self._rejected(line, error), lane)
                 continue
             self._open[line.index] = assembly
             for sequence in sequences:
@@ -177,6 +191,7 @@ class Engine:
         del self._open[sequence.request_index]
         if not assembly.request.is_reportable:
             self._set_aside("n > 1" if assembly.request.sampling.n > 1 else "several prompts", assembly)
+        self.progress.num_done += 1
         lane.close(assembly.request.index, assembly.record(created=int(time.time())))
 
     def _abandon(self, error: RuntimeError, lane: Lane) -> None:
@@ -196,7 +211,7 @@ class Engine:
                 self.drafter.end(sequence)
                 self.counters.request_success["error"].inc()
         self._set_aside("error", assembly)
-        self._reject(_rejected(assembly.request, error), lane)
+        self._reject(self._rejected(assembly.request, error), lane)
 
     def _set_aside(self, cause: str, assembly: Assembly) -> None:
         recorder = assembly.recorder
@@ -206,7 +221,20 @@ class Engine:
 
     def _reject(self, line: RejectedLine, lane: Lane) -> None:
         self.progress.num_failed += 1
+        self.progress.num_done += 1
         lane.close(line.index, error_record(line))
+
+    def _rejected(self, request: Request, error: RequestError) -> RejectedLine:
+        return RejectedLine(
+            index=request.index,
+            line=request.line,
+            custom_id=request.custom_id,
+            message=f"{self._where} {request.line}: {error.message}",
+            param=error.param,
+            code=error.code,
+            status_code=error.status_code,
+            category=request.category,
+        )
 
     def _observe(self, outcomes: list[Outcome]) -> None:
         """Feed the general counters and the progress from what a step committed."""
@@ -231,19 +259,6 @@ class Engine:
             num_waiting=len(self.scheduler.waiting),
             usage=self.scheduler.pool.usage,
         )
-
-
-def _rejected(request: Request, error: RequestError) -> RejectedLine:
-    return RejectedLine(
-        index=request.index,
-        line=request.line,
-        custom_id=request.custom_id,
-        message=f"line {request.line}: {error.message}",
-        param=error.param,
-        code=error.code,
-        status_code=error.status_code,
-        category=request.category,
-    )
 
 
 def _no_token() -> RequestError:

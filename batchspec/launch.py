@@ -45,19 +45,6 @@ class EngineSettings:
     level: Level = Level.NONE
     timing: bool = False
 
-    def check(self) -> None:
-        """Raise UsageError for values that cannot work together, whatever the model."""
-        for name in ("max_num_seqs", "max_num_batched_tokens"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
-        if self.max_model_len is not None and self.max_model_len < 2:
-            raise UsageError(f"--max-model-len must be at least 2 (a prompt and an answer), not {self.max_model_len}.")
-        if self.level is not Level.NONE and self.speculative.method == "none":
-            raise UsageError(
-                f"--level {self.level} records speculation, but --method none switches it off; "
-                "choose a drafter or drop --level."
-            )
-
 
 def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
     """Return an engine that runs the model.
@@ -65,7 +52,6 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
     Raises:
         UsageError: when the settings do not fit the model or the memory.
     """
-    settings.check()
     max_model_len = settings.max_model_len or loaded.context_length
     if max_model_len > loaded.context_length:
         raise UsageError(f"--max-model-len {max_model_len} is beyond the model's context of {loaded.context_length}.")

@@ -34,6 +34,10 @@ class Lane:
         """Hand in the record of a line that came in earlier."""
         self._done[index] = record
 
+    def held(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that are done and have not left, without letting them go."""
+        return iter(self._done.values())
+
     def ready(self) -> Iterator[dict[str, Any]]:
         """Yield and forget the records that may leave now."""
         if not self.in_order:

@@ -1,0 +1,147 @@
+"""``batchspec run``: the main job."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from batchspec.job.settings import JobSettings
+
+__all__ = ["run"]
+
+
+class Level(StrEnum):
+    """As in ``batchspec.acceptance``, named here so that help needs no other import."""
+
+    none = "none"
+    summary = "summary"
+    detailed = "detailed"
+
+
+class Order(StrEnum):
+    """How records leave."""
+
+    input = "input"
+    completion = "completion"
+
+
+def run(
+    input: Annotated[str, typer.Argument(help="JSONL, .jsonl.gz, .jsonl.zst or Parquet file; - is standard input.")],
+    run_dir: Annotated[
+        Path | None, typer.Option(help="Directory for responses, counters and reports.", show_default="reports/<input>")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the responses here too: .jsonl or .parquet.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start afresh, whatever the directory holds.")] = False,
+    order: Annotated[Order, typer.Option(help="Order of the records; completion needs least memory.")] = Order.input,
+    prompt_column: Annotated[str | None, typer.Option(help="Column that holds the prompt of a bare row.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column that holds the id of a row.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model directory, hub id or .gguf file.", show_default="embedded model")
+    ] = None,
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    max_num_seqs: Annotated[int, typer.Option(help="Most sequences in the running batch.")] = 64,
+    max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in one forward pass.")] = 2048,
+    max_model_len: Annotated[
+        int | None, typer.Option(help="Most tokens of prompt and output.", show_default="the model's context")
+    ] = None,
+    kv_cache_memory: Annotated[
+        str | None, typer.Option(help="Memory for keys and values, like 512MiB.", show_default="by free memory")
+    ] = None,
+    speculative_config: Annotated[
+        str | None, typer.Option(help="The drafter as JSON with vLLM's keys; instead of the flags below.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="Drafter: ngram or none.", show_default="ngram")] = None,
+    num_speculative_tokens: Annotated[
+        int | None, typer.Option(help="Most tokens in a draft (k).", show_default="3")
+    ] = None,
+    prompt_lookup_min: Annotated[int | None, typer.Option(help="Shortest n-gram.", show_default="1")] = None,
+    prompt_lookup_max: Annotated[int | None, typer.Option(help="Longest n-gram.", show_default="3")] = None,
+    level: Annotated[Level, typer.Option(help="Acceptance metrics in every record.")] = Level.none,
+    timing: Annotated[bool, typer.Option("--timing", help="Timing fields in every record.")] = False,
+    metrics_port: Annotated[int | None, typer.Option(help="Serve the Prometheus counters while running.")] = None,
+    metrics_host: Annotated[str, typer.Option(help="Address to serve them on.")] = "127.0.0.1",
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens to generate.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
+    top_p: Annotated[float, typer.Option(help="Nucleus sampling; 1 keeps every token.")] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Keep the k likeliest tokens; 0 keeps every token.")] = 0,
+    min_p: Annotated[float, typer.Option(help="Drop tokens less likely than this share of the likeliest.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="From which, with its id, a row without a seed gets its own.")] = 0,
+    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Generate on behind the end of sequence.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON document.")] = False,
+) -> int:
+    """Serve every request of a file with speculative decoding and report how well the drafts did.
+
+    Example: batchspec run prompts.jsonl --level detailed
+    """
+    from batchspec.acceptance import Level as AcceptanceLevel
+    from batchspec.files import Columns, RowDefaults
+    from batchspec.job.settings import JobSettings, default_run_dir, parse_bytes, parse_speculative
+
+    speculative = parse_speculative(
+        speculative_config,
+        {
+            "method": method,
+            "num_speculative_tokens": num_speculative_tokens,
+            "prompt_lookup_min": prompt_lookup_min,
+            "prompt_lookup_max": prompt_lookup_max,
+        },
+    )
+    settings = JobSettings(
+        input=input,
+        run_dir=run_dir or default_run_dir(input),
+        output=output,
+        overwrite=overwrite,
+        model=model,
+        dtype=dtype,
+        device=device,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+        max_model_len=max_model_len,
+        kv_cache_memory=parse_bytes(kv_cache_memory),
+        speculative=speculative,
+        level=AcceptanceLevel(level.value),
+        timing=timing,
+        in_order=order is Order.input,
+        columns=Columns(prompt=prompt_column, id=id_column),
+        defaults=RowDefaults(
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=top_k,
+            min_p=min_p,
+            run_seed=seed,
+            ignore_eos=ignore_eos,
+        ),
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
+    )
+    settings.check()
+    return show(settings, as_json=as_json)
+
+
+def show(settings: "JobSettings", *, as_json: bool) -> int:
+    """Run the job with its progress on stderr and its report on stdout; return the exit status."""
+    from rich.console import Console
+
+    from batchspec.cli.progress import Display
+    from batchspec.job.run import run_job
+    from batchspec.report import report_renderable
+
+    display = Display()
+    outcome = run_job(settings, watcher=display)
+    if outcome.report is not None:
+        if as_json:
+            json.dump(outcome.report, sys.stdout, indent=2, ensure_ascii=False)
+            print()
+        else:
+            Console().print(report_renderable(outcome.report))
+    for sentence in outcome.sentences:
+        display.say(sentence)
+    return int(outcome.status)

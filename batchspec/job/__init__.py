@@ -1,0 +1,1 @@
+"""The main job: an input file in, a run directory out."""

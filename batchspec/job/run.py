@@ -1,0 +1,221 @@
+"""One run: open, or continue, serve every line, and close with a report."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from batchspec.acceptance import Level
+from batchspec.engine import Engine
+from batchspec.errors import DamagedInputError
+from batchspec.files import (
+    FinishedIndices,
+    InputSource,
+    Journal,
+    RunState,
+    RunStatus,
+    check_output,
+    create_journal,
+    open_for_resume,
+    open_run,
+    open_source,
+    read_records,
+    read_requests,
+)
+from batchspec.job.account import RunAccount
+from batchspec.job.estimate import RowCount
+from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output, write_reports
+from batchspec.job.serve import serve_metrics
+from batchspec.job.settings import JobSettings
+from batchspec.job.stopping import stop_on_signal
+from batchspec.job.watch import Silent, Watcher
+from batchspec.launch import EngineSettings, build_engine
+from batchspec.model.load import EMBEDDED_TARGET, LoadedModel, load_model
+from batchspec.reconcile import AcceptanceSums
+from batchspec.report import Aggregate, report_document, throughput_document
+from batchspec.request import Intake
+
+__all__ = ["run_job"]
+
+_SECONDS_BETWEEN_CHECKPOINTS = 1.0
+
+
+def run_job(settings: JobSettings, *, watcher: Watcher | None = None) -> JobOutcome:
+    """Serve every request of the input and leave a run directory behind.
+
+    Args:
+        settings: what to do.
+        watcher: shown the progress; nobody by default.
+
+    Raises:
+        UsageError: the run cannot start, and nothing was written; or a file of it can no longer be written.
+    """
+    watcher = watcher or Silent()
+    settings.check()
+    source = open_source(settings.input)
+    if settings.output is not None:
+        check_output(settings.output, input_path=settings.input)
+    loaded = load_model(settings.model or EMBEDDED_TARGET, device=settings.device, dtype=settings.dtype)
+    engine = build_engine(loaded, _engine_settings(settings))
+    state = open_run(
+        settings.run_dir,
+        parameters=settings.parameters(),
+        model=_model_document(loaded, settings),
+        dataset=source.dataset(),
+        overwrite=settings.overwrite,
+    )
+    if state.status is RunStatus.FINISHED:
+        return _already_finished(state)
+    with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
+        state.begin(versions=_versions())
+        return _Run(settings=settings, source=source, engine=engine, state=state, watcher=watcher).serve()
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """A run that has begun."""
+
+    settings: JobSettings
+    source: InputSource
+    engine: Engine
+    state: RunState
+    watcher: Watcher
+    aggregate: Aggregate = field(default_factory=Aggregate)
+    damage: str | None = None
+    account: RunAccount = field(init=False)
+    finished: FinishedIndices = field(default_factory=FinishedIndices)
+
+    def __post_init__(self) -> None:
+        self.account = RunAccount(engine=self.engine, has_records=self.settings.level is not Level.NONE)
+
+    def serve(self) -> JobOutcome:
+        """Serve what is left to serve, then close."""
+        started = time.monotonic()
+        with self._open_journal() as journal, stop_on_signal(self.engine, self.watcher):
+            self.watcher.begin(self.engine.progress, RowCount(self.source), num_done=journal.num_records)
+            try:
+                self._serve_lines(journal, started)
+            finally:
+                self.watcher.end()
+            elapsed = time.monotonic() - started
+            journal.checkpoint(self.account.state(elapsed_seconds=elapsed))
+            num_records = journal.num_records
+        if self.engine.is_stopping:
+            self.state.save(status="interrupted", counts={"num_records": num_records})
+            return _interrupted(num_records)
+        return self._close(elapsed + self.account.elapsed_seconds)
+
+    def _open_journal(self) -> Journal:
+        """Start the journal, or repair it and take up the accounts where its checkpoint left them."""
+        path, checkpoint_path = self.state.path("responses.jsonl"), self.state.path("checkpoint.json")
+        if self.state.status is RunStatus.FRESH:
+            return create_journal(path=path, checkpoint_path=checkpoint_path)
+        journal, recovery = open_for_resume(path=path, checkpoint_path=checkpoint_path)
+        self.finished = recovery.finished
+        for record in read_records(path):
+            self.aggregate.add(record)
+        if recovery.state is not None:
+            self.account.restore(recovery.state)
+        else:
+            self.account.forget(self._reported())
+        self.watcher.say(f"continuing in {self.state.directory} behind {recovery.num_records} finished records")
+        return journal
+
+    def _serve_lines(self, journal: Journal, started: float) -> None:
+        checked = started
+        where = f"{self.source.name} {self.source.unit}"
+        for record in self.engine.run(self._lines(), in_order=self.settings.in_order, where=where):
+            journal.append(record)
+            self.aggregate.add(record)
+            now = time.monotonic()
+            if now - checked >= _SECONDS_BETWEEN_CHECKPOINTS:
+                journal.checkpoint(self.account.state(elapsed_seconds=now - started))
+                checked = now
+
+    def _lines(self) -> Iterator[Intake]:
+        """Yield the lines that have no record yet; a damaged input ends them early and is remembered."""
+        rows = read_requests(self.source, columns=self.settings.columns, defaults=self.settings.defaults)
+        try:
+            yield from (line for line in rows if line.index not in self.finished)
+        except DamagedInputError as error:
+            self.damage = str(error)
+
+    def _reported(self) -> AcceptanceSums:
+        acceptance = self.aggregate.document()["acceptance"]
+        return AcceptanceSums.from_document(acceptance["pooled"]) if acceptance else AcceptanceSums()
+
+    def _close(self, elapsed_seconds: float) -> JobOutcome:
+        """Reconcile, write every report and say how it went."""
+        document = self.aggregate.document()
+        reconciliation = self.account.reconcile(self._reported())
+        report = report_document(
+            document,
+            reconciliation=None if reconciliation is None else reconciliation.document(),
+            totals=self.engine.counters.totals(),
+            run={"model": self.engine.limits.model_name, "input": self.settings.input, **self.settings.parameters()},
+            throughput=throughput_document(
+                num_prompt_tokens=document["tokens"]["prompt_tokens"],
+                num_output_tokens=document["tokens"]["completion_tokens"],
+                elapsed_seconds=elapsed_seconds,
+            ),
+        )
+        write_reports(self.state, report=report, exposition=self.engine.counters.exposition())
+        if self.settings.output is not None:
+            write_output(self.state, self.settings.output)
+        is_exact = reconciliation is None or reconciliation.is_exact
+        num_failed = document["requests"]["num_failed"]
+        status = ExitStatus.FAILURES if num_failed or not is_exact or self.damage else ExitStatus.DONE
+        self.state.save(
+            status="interrupted" if self.damage else "finished",
+            counts=document["requests"],
+            dataset=self.state.manifest["dataset"] | {"sha256": self.source.sha256()},
+            exit_status=int(status),
+        )
+        return JobOutcome(status=status, report=report, sentences=self._sentences(num_failed, is_exact=is_exact))
+
+    def _sentences(self, num_failed: int, *, is_exact: bool) -> tuple[str, ...]:
+        sentences = [] if self.damage is None else [self.damage]
+        if num_failed:
+            sentences.append(f"{num_failed} lines have an error record; look for a non-null \"error\" in the responses")
+        if not is_exact:
+            sentences.append("the per-request sums and the Prometheus counters differ: do not trust these numbers")
+        return (*sentences, f"responses, counters and reports are in {self.state.directory}")
+
+
+def _engine_settings(settings: JobSettings) -> EngineSettings:
+    return EngineSettings(
+        max_num_seqs=settings.max_num_seqs,
+        max_num_batched_tokens=settings.max_num_batched_tokens,
+        max_model_len=settings.max_model_len,
+        kv_cache_memory=settings.kv_cache_memory,
+        speculative=settings.speculative,
+        level=settings.level,
+        timing=settings.timing,
+    )
+
+
+def _model_document(loaded: LoadedModel, settings: JobSettings) -> dict[str, Any]:
+    return {
+        "name": loaded.name,
+        "path": settings.model or "embedded",
+        "fingerprint": loaded.fingerprint,
+        "dtype": str(loaded.dtype).removeprefix("torch."),
+        "device": loaded.device.type,
+        "context_length": loaded.context_length,
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("torch", "transformers", "numba", "pyarrow", "tokenizers")}
+
+
+def _interrupted(num_records: int) -> JobOutcome:
+    sentence = f"interrupted behind {num_records} records: run the same command again to continue"
+    return JobOutcome(status=ExitStatus.INTERRUPTED, report=None, sentences=(sentence,))
+
+
+def _already_finished(state: RunState) -> JobOutcome:
+    sentence = f"the run in {state.directory} is finished, nothing was done: use --overwrite to run it again"
+    status = ExitStatus(state.manifest.get("exit_status", 0))
+    return JobOutcome(status=status, report=read_report(state), sentences=(sentence,))

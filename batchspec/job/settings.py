@@ -1,0 +1,164 @@
+"""What a run is asked to do, resolved and checked before anything heavy is imported or anything is written."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from batchspec.acceptance import Level
+from batchspec.drafting import SpeculativeConfig
+from batchspec.errors import UsageError
+from batchspec.files import Columns, RowDefaults
+
+__all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "t": 10**12}
+_DEFAULT_LOOKUP = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobSettings:
+    """Everything about a run but its progress.
+
+    Attributes:
+        input: path of the requests, or "-".
+        run_dir: where responses, counters, manifest and reports go.
+        output: further file for the responses, JSONL or Parquet by its extension; None for none.
+        overwrite: start afresh whatever the run directory holds.
+        model: directory, hub id or GGUF file; None for the embedded model.
+        dtype: auto, float32, bfloat16 or float16.
+        device: auto, cpu or cuda.
+        max_num_seqs: as in EngineSettings, and so are the next three.
+        max_num_batched_tokens: see there.
+        max_model_len: see there.
+        kv_cache_memory: see there; bytes.
+        speculative: the drafter's configuration.
+        level: what is recorded for each request.
+        timing: whether records carry timing fields.
+        in_order: records in the order of the lines; otherwise as they are done.
+        columns: names of the prompt and id columns.
+        defaults: sampling parameters for rows that do not give them.
+        metrics_port: TCP port to serve the counters on while the run goes on; None for none.
+        metrics_host: address to serve them on.
+    """
+
+    input: str
+    run_dir: Path
+    output: Path | None = None
+    overwrite: bool = False
+    model: str | None = None
+    dtype: str = "auto"
+    device: str = "auto"
+    max_num_seqs: int = 64
+    max_num_batched_tokens: int = 2048
+    max_model_len: int | None = None
+    kv_cache_memory: int | None = None
+    speculative: SpeculativeConfig = field(default_factory=SpeculativeConfig)
+    level: Level = Level.NONE
+    timing: bool = False
+    in_order: bool = True
+    columns: Columns = field(default_factory=Columns)
+    defaults: RowDefaults = field(default_factory=RowDefaults)
+    metrics_port: int | None = None
+    metrics_host: str = "127.0.0.1"
+
+    def parameters(self) -> dict[str, Any]:
+        """Return everything that must stay the same for an interrupted run to be continued, by flag name."""
+        defaults = asdict(self.defaults)
+        return {
+            "dtype": self.dtype,
+            "device": self.device,
+            "max_num_seqs": self.max_num_seqs,
+            "max_num_batched_tokens": self.max_num_batched_tokens,
+            "max_model_len": self.max_model_len,
+            "kv_cache_memory": self.kv_cache_memory,
+            **self.speculative.document(),
+            "level": str(self.level),
+            "timing": self.timing,
+            "order": "input" if self.in_order else "completion",
+            "prompt_column": self.columns.prompt,
+            "id_column": self.columns.id,
+            "seed": defaults.pop("run_seed"),
+            **defaults,
+        }
+
+    def check(self) -> None:
+        """Raise UsageError for settings that cannot work, whatever the model and the input."""
+        for name in ("max_num_seqs", "max_num_batched_tokens"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
+        if self.max_model_len is not None and self.max_model_len < 2:
+            raise UsageError(f"--max-model-len must be at least 2 (a prompt and an answer), not {self.max_model_len}.")
+        if self.level is not Level.NONE and self.speculative.method == "none":
+            raise UsageError(
+                f"--level {self.level} records speculation, but --method none switches it off: "
+                "choose a drafter or drop --level."
+            )
+        if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
+            raise UsageError(f"--output {self.output}: give its name the extension .jsonl or .parquet.")
+        _check_defaults(self.defaults)
+
+
+def _check_defaults(defaults: RowDefaults) -> None:
+    """Raise UsageError for a sampling default that would be refused in a request."""
+    ranges: dict[str, tuple[float, float]] = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1)}
+    for name, (low, high) in ranges.items():
+        value = getattr(defaults, name)
+        if not low <= value <= high or (name == "top_p" and value == 0):
+            bound = f"above {low}" if name == "top_p" else f"at least {low}"
+            raise UsageError(f"--{name.replace('_', '-')} must be {bound} and at most {high}, not {value}.")
+    if defaults.max_tokens is not None and defaults.max_tokens < 1:
+        raise UsageError(f"--max-tokens must be at least 1, not {defaults.max_tokens}.")
+    if defaults.top_k < 0:
+        raise UsageError(f"--top-k must be at least 1, or 0 to keep every token, not {defaults.top_k}.")
+
+
+def default_run_dir(input: str) -> Path:
+    """Return ``reports/`` and the input's name without its extensions; ``reports/stdin`` for standard input."""
+    if input == "-":
+        return Path("reports/stdin")
+    name = Path(input).name
+    for suffix in (".gz", ".zst", ".jsonl", ".ndjson", ".json", ".parquet"):
+        name = name.removesuffix(suffix)
+    return Path("reports") / (name or "run")
+
+
+def parse_bytes(text: str | None) -> int | None:
+    """Return a number of bytes from text such as ``512MiB`` or ``2GB``; None for None."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if match is None or match[2] not in _UNITS:
+        raise UsageError(f"--kv-cache-memory {text!r} is not a size: write it like 512MiB or 2GB.")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def parse_speculative(config: str | None, flags: Mapping[str, Any]) -> SpeculativeConfig:
+    """Return the drafter's configuration from ``--speculative-config`` or from plain flags, not from both.
+
+    Args:
+        config: a JSON object with vLLM's keys, or None.
+        flags: the same keys from plain flags; None where a flag was not given.
+    """
+    given = {key: value for key, value in flags.items() if value is not None}
+    if config is None:
+        if given.get("method") == "none" and len(given) > 1:
+            others = ", ".join(f"--{key.replace('_', '-')}" for key in given if key != "method")
+            raise UsageError(f"{others} has no effect with --method none: drop one of them.")
+        has_lookup = any(key in given for key in _DEFAULT_LOOKUP)
+        return SpeculativeConfig.from_mapping(given if has_lookup else _DEFAULT_LOOKUP | given)
+    if given:
+        flag = f"--{next(iter(given)).replace('_', '-')}"
+        raise UsageError(f"{flag} and --speculative-config both configure the drafter: give one of them.")
+    try:
+        document = json.loads(config)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"--speculative-config is not JSON ({error.msg} at character {error.pos + 1}): "
+            """write it like '{"method": "ngram", "num_speculative_tokens": 3}'."""
+        ) from None
+    if not isinstance(document, dict):
+        raise UsageError(f"--speculative-config must be a JSON object, not {config!r}.")
+    return SpeculativeConfig.from_mapping(document)

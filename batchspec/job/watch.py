@@ -1,0 +1,34 @@
+"""What a run tells whoever watches it."""
+
+from typing import Protocol
+
+from batchspec.engine import Progress
+from batchspec.job.estimate import RowCount
+
+__all__ = ["Silent", "Watcher"]
+
+
+class Watcher(Protocol):
+    """Shows a run's progress; the job calls it, and it reads the counts at its own pace."""
+
+    def say(self, text: str) -> None:
+        """Show one sentence."""
+
+    def begin(self, progress: Progress, rows: RowCount, *, num_done: int) -> None:
+        """Start to show progress; ``num_done`` rows were finished by an earlier, interrupted run."""
+
+    def end(self) -> None:
+        """Stop showing progress."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def say(self, text: str) -> None:
+        """Ignore the sentence."""
+
+    def begin(self, progress: Progress, rows: RowCount, *, num_done: int) -> None:
+        """Ignore the progress."""
+
+    def end(self) -> None:
+        """Nothing to stop."""
