@@ -3,6 +3,7 @@
 They fit the engine's seams, so that scheduling, acceptance and accounting can be tested without a real model.
 """
 
+import time
 from collections.abc import Callable
 from collections.abc import Sequence as Many
 from typing import Any
@@ -61,6 +62,11 @@ class TableModel:
         generator = torch.Generator().manual_seed(seed)
         return cls(torch.randn(vocab_size, vocab_size, generator=generator) * scale)
 
+    @classmethod
+    def counting(cls, *, vocab_size: int = ByteTokenizer.vocab_size) -> "TableModel":
+        """Return a table that, taken greedily, answers every token with the next number, 0 after the last."""
+        return cls(torch.eye(vocab_size).roll(1, dims=1))
+
     def forward(self, plan: StepPlan) -> torch.Tensor:
         """Return the logits (rows, vocabulary) of the plan's sampled chunks."""
         self.num_forward_passes += 1
@@ -105,6 +111,7 @@ def make_engine(
     num_blocks: int | None = None,
     block_size: int = 4,
     eos_ids: frozenset[int] = frozenset({ByteTokenizer.eos_id}),
+    clock: Callable[[], float] = time.monotonic,
 ) -> Engine:
     """Return an engine over fakes; every part can be replaced.
 
@@ -120,6 +127,7 @@ def make_engine(
         num_blocks: pool size; by default enough for a full batch.
         block_size: tokens in a block.
         eos_ids: token ids that end a generation.
+        clock: monotonic, in seconds.
     """
     drafter = NoDrafter() if drafter is None else drafter
     enough = max_num_seqs * num_blocks_for(max_model_len, block_size=block_size)
@@ -138,4 +146,5 @@ def make_engine(
             timing=timing,
             model_name="table",
         ),
+        clock=clock,
     )
