@@ -222,7 +222,7 @@ def test_no_quickstart_prompt_is_in_the_training_stream(training_texts):
 
 def test_a_training_prompt_would_be_found(training_texts):
     for example in islice(stream(0), 20):
-        first = [text for text in re.split(r"<\|\w+\|>", example.prompt) if text][0]
+        first = next(text for text in re.split(r"<\|\w+\|>", example.prompt) if text)
         assert first in training_texts
     unseen = [make_example(0, i, "heldout").prompt for i in range(20)]
     assert not any(text.removeprefix(BOS) in training_texts for text in unseen)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import cast
 
 import torch
-from transformers import AutoTokenizer, GenerationConfig, LlamaConfig, LlamaForCausalLM
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 from datasets.training.tokenizer import CONTEXT, VOCAB_SIZE
 
@@ -42,4 +43,6 @@ def export(model: LlamaForCausalLM, tokenizer_folder: Path, folder: Path) -> Non
         bos_token_id=BOS_ID, eos_token_id=END_ID, pad_token_id=PAD_ID, do_sample=False
     )
     cast(LlamaForCausalLM, copy.to(dtype=torch.bfloat16)).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(tokenizer_folder).save_pretrained(folder)
+    (folder / "model.safetensors").chmod(0o644)
+    for path in tokenizer_folder.iterdir():
+        shutil.copyfile(path, folder / path.name)

@@ -27,9 +27,9 @@ def weighted_loss(model: LlamaForCausalLM, batch: Batch) -> Tensor:
     return (losses * weights).sum() / weights.sum()
 
 
-def longest_row(progress: float) -> int:
+def longest_row(tokens: int) -> int:
     """Start with short examples: copying is learnt sooner from them."""
-    return 128 if progress < 0.08 else 256 if progress < 0.16 else 672
+    return 128 if tokens < 720_000 else 256 if tokens < 1_800_000 else 672
 
 
 def save(path: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer], state: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def train(args: argparse.Namespace) -> None:
         state = {key: stored[key] for key in state}
     args.out.mkdir(parents=True, exist_ok=True)
     print(f"{args.kind}: {sum(p.numel() for p in model.parameters())} parameters", flush=True)
-    while state["tokens"] < args.tokens:
+    while state["tokens"] < args.tokens and state["pool"] != args.stop_pool:
         run_pool(args, tokenizer, model, optimizers, state)
         save(args.out / "last.pt", model, optimizers, state)
 
@@ -67,7 +67,7 @@ def run_pool(
 ) -> None:
     """Train on one pool of examples and print a line about it."""
     began, total, steps = time.time(), 0.0, 0
-    longest = longest_row(state["tokens"] / args.tokens)
+    longest = longest_row(state["tokens"])
     for batch in pool_batches(tokenizer, args.seed, state["pool"], args.batch_tokens, longest):
         scale = schedule(state["tokens"] / args.tokens)
         for optimizer in optimizers:
@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=10_000_000)
+    parser.add_argument("--stop-pool", type=int, default=-1, help="stop after this many pools")
     parser.add_argument("--batch-tokens", type=int, default=4096)
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=0)
