@@ -85,7 +85,7 @@ class Scheduler:
         """Return the tokens to compute for one sequence; None when it has to wait or was put back."""
         start = sequence.num_computed_tokens
         known = sequence.num_tokens - start
-        draft = draft[: min(sequence.num_draft_slots, self.max_num_batched_tokens - known)] if draft else draft
+        draft = self._cut(sequence, draft)
         if draft and known + len(draft) > budget:
             return None
         num_tokens = self._make_room(sequence, min(known + len(draft), budget))
@@ -97,10 +97,21 @@ class Scheduler:
             token_ids = np.concatenate([token_ids, np.array(draft, dtype=np.int64)])
         return Chunk(sequence=sequence, start=start, token_ids=token_ids, draft=draft, samples=num_tokens >= known)
 
+    def _cut(self, sequence: Sequence, draft: list[int]) -> list[int]:
+        """Cut a draft to the context, the budget of a step and the pages that nobody else needs for its next token."""
+        draft = draft[: min(sequence.num_draft_slots, self.max_num_batched_tokens - 1)]
+        if draft and self.pool.num_free < len(self.running) + len(draft):
+            size = self.pool.block_size
+            num_lacking = sum(other.num_computed_tokens >= len(other.blocks) * size for other in self.running)
+            own = max(len(sequence.blocks), num_blocks_for(sequence.num_tokens, block_size=size))
+            num_blocks = own + max(0, self.pool.num_free - num_lacking)
+            draft = draft[: num_blocks * size - sequence.num_tokens]
+        return draft
+
     def _make_room(self, sequence: Sequence, num_wanted: int) -> int:
         """Find pages for up to ``num_wanted`` further tokens, putting the youngest back if need be; 0 if it was itself.
 
-        Short of pages, fewer tokens are computed before anyone is put back: a draft is never worth another's cache.
+        Short of pages, fewer tokens are computed before anyone is put back.
         """
         start = sequence.num_computed_tokens
         while True:
