@@ -148,7 +148,7 @@ def test_short_of_pages_the_youngest_is_put_back_with_its_draft_uncounted() -> N
 
 
 def test_nobody_is_put_back_for_a_draft() -> None:
-    """Of three free pages the old one's next token and one draft token take two, the young one's next token the third."""
+    """Of three free pages the old one's next token and one draft token take two, and the young one's next token one."""
     scheduler = scheduler_of(num_blocks=9, block_size=1)
     old, young = waiting([1, 2, 3], max_tokens=4), waiting([50, 51, 52], max_tokens=4)
     scheduler.add(old)

@@ -1,0 +1,131 @@
+"""What every drafter must do, for every drafter that the registry names; and the configuration that names them."""
+
+import pytest
+from batchspec.acceptance import Level
+from batchspec.drafting import Drafter, SpeculativeConfig, make_drafter
+from batchspec.drafting.config import METHODS
+from batchspec.errors import UsageError
+from batchspec.testing import TableModel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .runs import ask, checked_engine, reconciliation_of, serve, token_ids_of
+from .sequences import decoding
+
+texts = st.lists(st.integers(0, 3), min_size=2, max_size=24)
+every_drafter = pytest.mark.parametrize("method", METHODS)
+
+
+def drafter_of(method: str, *, k: int = 3) -> Drafter:
+    if method == "none":
+        return make_drafter(SpeculativeConfig.from_mapping({"method": "none"}))
+    keys = {"method": method, "num_speculative_tokens": k, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
+    return make_drafter(SpeculativeConfig.from_mapping(keys))
+
+
+@every_drafter
+@settings(max_examples=40)
+@given(tokens=st.lists(texts, min_size=1, max_size=5), k=st.integers(1, 5), room=st.integers(0, 6))
+def test_drafts_are_within_k_and_within_the_context_and_never_empty(
+    method: str, tokens: list[list[int]], k: int, room: int
+) -> None:
+    drafter = drafter_of(method, k=k)
+    sequences = [decoding(text, context_limit=len(text) + 1 + room) for text in tokens]
+    for sequence in sequences:
+        drafter.begin(sequence)
+    drafts = drafter.propose(sequences)
+    assert len({id(draft.sequence) for draft in drafts}) == len(drafts)
+    for draft in drafts:
+        assert any(draft.sequence is sequence for sequence in sequences)
+        assert 1 <= len(draft.token_ids) <= drafter.num_spec_tokens
+        assert draft.sequence.num_tokens + len(draft.token_ids) < draft.sequence.context_limit
+        assert all(type(token) is int for token in draft.token_ids)
+
+
+@every_drafter
+@settings(max_examples=40)
+@given(tokens=st.lists(texts, min_size=1, max_size=5), data=st.data())
+def test_drafts_are_repeatable_and_do_not_depend_on_the_batch(
+    method: str, tokens: list[list[int]], data: st.DataObject
+) -> None:
+    drafter = drafter_of(method)
+    sequences = [decoding(text) for text in tokens]
+    for sequence in sequences:
+        drafter.begin(sequence)
+    together = {id(draft.sequence): draft.token_ids for draft in drafter.propose(sequences)}
+    shuffled = {id(draft.sequence): draft.token_ids for draft in drafter.propose(data.draw(st.permutations(sequences)))}
+    alone = {id(draft.sequence): draft.token_ids for one in sequences for draft in drafter.propose([one])}
+    assert together == shuffled == alone
+
+
+@every_drafter
+@given(tokens=texts)
+@settings(max_examples=20)
+def test_proposing_leaves_the_sequence_alone(method: str, tokens: list[int]) -> None:
+    drafter, sequence = drafter_of(method), decoding(tokens)
+    drafter.begin(sequence)
+    before = sequence.tokens.tobytes(), sequence.num_tokens, sequence.num_computed_tokens
+    for draft in drafter.propose([sequence]):
+        draft.token_ids.clear()
+    assert (sequence.tokens.tobytes(), sequence.num_tokens, sequence.num_computed_tokens) == before
+
+
+@every_drafter
+def test_an_empty_batch_gets_no_drafts(method: str) -> None:
+    assert drafter_of(method).propose([]) == []
+
+
+@every_drafter
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_no_drafter_changes_the_output(method: str, temperature: float) -> None:
+    model = TableModel.random(seed=5, scale=3.0)
+    requests = [ask([i, i + 1, i], index=i, max_tokens=30, temperature=temperature, seed=i) for i in range(4)]
+    plain = serve(checked_engine(model=model), requests)
+    for k in (1, 3, 8):
+        engine = checked_engine(model=model, drafter=drafter_of(method, k=k), level=Level.SUMMARY)
+        records = serve(engine, requests)
+        assert [token_ids_of(record) for record in records] == [token_ids_of(record) for record in plain]
+        assert reconciliation_of(engine, records).is_exact
+
+
+@pytest.mark.parametrize(
+    ("given_", "low", "high"),
+    [
+        ({}, 5, 5),
+        ({"prompt_lookup_min": 2}, 2, 2),
+        ({"prompt_lookup_max": 4}, 4, 4),
+        ({"prompt_lookup_min": 2, "prompt_lookup_max": 4}, 2, 4),
+    ],
+)
+def test_lookup_bounds_that_are_not_given(given_: dict[str, int], low: int, high: int) -> None:
+    config = SpeculativeConfig.from_mapping({"method": "ngram", "num_speculative_tokens": 3} | given_)
+    assert (config.prompt_lookup_min, config.prompt_lookup_max) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"metod": "ngram"}, "unknown key 'metod'; the known keys are method, num_speculative_tokens, "),
+        ({"method": "eagle3"}, "'eagle3' is not known; choose one of none, ngram"),
+        ({"num_speculative_tokens": 0}, "num_speculative_tokens must be an integer of at least 1, not 0"),
+        ({"num_speculative_tokens": True}, "not True"),
+        ({"num_speculative_tokens": "3"}, "not '3'"),
+        ({"num_speculative_tokens": None}, "not None"),
+        ({"prompt_lookup_min": 0}, "prompt_lookup_min must be an integer of at least 1, not 0"),
+        ({"prompt_lookup_max": 2.0}, "not 2.0"),
+        ({"prompt_lookup_min": 4, "prompt_lookup_max": 2}, "prompt_lookup_min 4 is above prompt_lookup_max 2"),
+    ],
+)
+def test_a_wrong_configuration_is_a_sentence(keys: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=r"\.$") as caught:
+        SpeculativeConfig.from_mapping(keys)
+    assert message in str(caught.value)
+
+
+def test_the_configuration_round_trips_through_its_document() -> None:
+    config = SpeculativeConfig()
+    assert (config.num_speculative_tokens, config.prompt_lookup_min, config.prompt_lookup_max) == (3, 1, 3)
+    assert SpeculativeConfig.from_mapping(config.document()) == config
+    none = SpeculativeConfig.from_mapping({"method": "none"})
+    assert SpeculativeConfig.from_mapping(none.document()) == none
+    assert make_drafter(none).num_spec_tokens == 0
