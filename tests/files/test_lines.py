@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 
-def lines_of(*chunks: bytes, max_line_bytes: int = 100) -> list[tuple[int, bytes | None]]:
+def lines_of(*chunks: bytes, max_line_bytes: int = 1000) -> list[tuple[int, bytes | None]]:
     return [(line.number, line.data) for line in split_lines(chunks, max_line_bytes=max_line_bytes)]
 
 
