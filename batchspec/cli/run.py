@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_WIDTH_OF_FILES = 100
+
 
 class Level(StrEnum):
     """As in ``batchspec.acceptance``, named here so that help needs no other import."""
@@ -141,7 +143,9 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
             json.dump(outcome.report, sys.stdout, indent=2, ensure_ascii=False)
             print()
         else:
-            Console().print(report_renderable(outcome.report))
+            console = Console()
+            console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
+            console.print(report_renderable(outcome.report))
     for sentence in outcome.sentences:
         display.say(sentence)
     return int(outcome.status)

@@ -177,7 +177,8 @@ class _Run:
     def _sentences(self, num_failed: int, *, is_exact: bool) -> tuple[str, ...]:
         sentences = [] if self.damage is None else [self.damage]
         if num_failed:
-            sentences.append(f"{num_failed} lines have an error record; look for a non-null \"error\" in the responses")
+            lines = "line has" if num_failed == 1 else "lines have"
+            sentences.append(f"{num_failed} {lines} an error record: look for a non-null error in the responses")
         if not is_exact:
             sentences.append("the per-request sums and the Prometheus counters differ: do not trust these numbers")
         return (*sentences, f"responses, counters and reports are in {self.state.directory}")

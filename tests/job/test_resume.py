@@ -1,0 +1,138 @@
+"""An interrupted run continues to the same records and to accounts that still agree."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batchspec.engine import Engine
+from batchspec.errors import UsageError
+from batchspec.files import RowDefaults
+from batchspec.job import run as run_module
+from batchspec.job.outcome import ExitStatus
+from tests.job.conftest import RunLines, read_responses
+from tests.job.test_run import prompt
+
+ROWS = [prompt(f"{i}", temperature=0.8, n=2 if i % 5 == 4 else 1, max_tokens=8 + i % 7) for i in range(24)]
+
+
+@pytest.fixture
+def whole(run_lines: RunLines, tmp_path: Path) -> list[dict[str, Any]]:
+    """The records of the run that nothing interrupts."""
+    _, records = run_lines(ROWS, run_dir=tmp_path / "whole", max_num_seqs=4)
+    return records
+
+
+def without_time(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for record in records:
+        record["response"]["body"].pop("created", None)
+    return records
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, num_steps: int) -> None:
+    """Make the process receive SIGINT in its n-th engine step."""
+    step = Engine.step
+    count = 0
+
+    def counted(self: Engine) -> Any:
+        nonlocal count
+        count += 1
+        if count == num_steps:
+            signal.raise_signal(signal.SIGINT)
+        return step(self)
+
+    monkeypatch.setattr(Engine, "step", counted)
+
+
+@pytest.mark.parametrize("num_steps", [1, 9, 21])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_an_interrupted_run_continues_to_the_same_records(
+    run_lines: RunLines,
+    whole: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    num_steps: int,
+    in_order: bool,
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_after(patch, num_steps)
+        outcome, part = run_lines(ROWS, max_num_seqs=4, in_order=in_order)
+    assert outcome.status is ExitStatus.INTERRUPTED
+    assert len(part) < len(ROWS)
+    outcome, records = run_lines(ROWS, max_num_seqs=4, in_order=in_order)
+    assert outcome.status is ExitStatus.DONE
+    assert outcome.report is not None
+    assert outcome.report["reconciliation"]["num_differences"] == 0
+    assert sorted(without_time(records), key=lambda record: record["id"]) == without_time(whole)
+
+
+def test_a_killed_run_is_repaired_and_reconciles(
+    run_lines: RunLines, whole: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The process dies behind a checkpoint, in the middle of a line, with no chance to clean up."""
+
+    class Killed(BaseException):
+        pass
+
+    monkeypatch.setattr(run_module, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    finish = Engine._finish
+    count = 0
+
+    def dying(self: Engine, *args: Any) -> None:
+        nonlocal count
+        count += 1
+        if count == 15:
+            raise Killed
+        finish(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "_finish", dying)
+        with pytest.raises(Killed):
+            run_lines(ROWS, max_num_seqs=4)
+    journal = tmp_path / "run" / "responses.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'{"id":"batch_req_000000')
+    outcome, records = run_lines(ROWS, max_num_seqs=4)
+    assert outcome.status is ExitStatus.DONE
+    assert outcome.report is not None
+    assert outcome.report["reconciliation"]["num_differences"] == 0
+    assert without_time(records) == without_time(whole)
+
+
+def test_records_without_their_counters_are_named(
+    run_lines: RunLines, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_after(patch, 21)
+        run_lines(ROWS, max_num_seqs=4)
+    (tmp_path / "run" / "checkpoint.json").unlink()
+    outcome, records = run_lines(ROWS, max_num_seqs=4)
+    assert outcome.report is not None
+    row = outcome.report["reconciliation"]["rows"][0]
+    assert row["unreported"]["kept without counters"] < 0
+    assert (outcome.status, row["difference"], len(records)) == (ExitStatus.DONE, 0, len(ROWS))
+
+
+def test_a_finished_run_does_nothing(run_lines: RunLines, tmp_path: Path) -> None:
+    run_lines(ROWS[:3])
+    before = (tmp_path / "run" / "responses.jsonl").stat().st_mtime_ns
+    outcome, _ = run_lines(ROWS[:3])
+    assert "finished" in outcome.sentences[0]
+    assert outcome.report is not None
+    assert (tmp_path / "run" / "responses.jsonl").stat().st_mtime_ns == before
+
+
+def test_changed_parameters_are_named_and_refused(run_lines: RunLines, tmp_path: Path) -> None:
+    run_lines(ROWS[:3])
+    before = (tmp_path / "run" / "responses.jsonl").read_bytes()
+    with pytest.raises(UsageError, match=r"--temperature was 1\.0, now 0\.5"):
+        run_lines(ROWS[:3], defaults=RowDefaults(temperature=0.5))
+    assert (tmp_path / "run" / "responses.jsonl").read_bytes() == before
+    outcome, records = run_lines(ROWS[:2], overwrite=True)
+    assert (outcome.status, len(records)) == (ExitStatus.DONE, 2)
+
+
+def test_the_checkpoint_is_plain_json(run_lines: RunLines, tmp_path: Path) -> None:
+    run_lines(ROWS[:3])
+    document = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
+    assert document["num_records"] == len(read_responses(tmp_path / "run"))
