@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from batchspec.engine import Engine
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults
 from batchspec.job import run as run_module
 from batchspec.job.outcome import ExitStatus
+
 from tests.job.conftest import RunLines, read_responses
 from tests.job.test_run import prompt
 
