@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from numba import set_num_threads
+from numba.core.config import NUMBA_NUM_THREADS
 from numpy.typing import NDArray
 from transformers import AttentionInterface
 
@@ -106,7 +108,9 @@ def paged_attention(
     keys, values = step.cache.layer(step.num_calls, layout)
     step.num_calls += 1
     rows = step.rows
-    keys.view(-1, layout.num_kv_heads, layout.key_dim)[rows.slots] = key[0].transpose(0, 1)[: rows.num_rows].to(keys.dtype)
+    keys.view(-1, layout.num_kv_heads, layout.key_dim)[rows.slots] = (
+        key[0].transpose(0, 1)[: rows.num_rows].to(keys.dtype)
+    )
     values.view(-1, layout.num_kv_heads, layout.value_dim)[rows.slots] = (
         value[0].transpose(0, 1)[: rows.num_rows].to(values.dtype)
     )
@@ -130,8 +134,8 @@ def refuse_unhandled(module: torch.nn.Module, attention_mask: torch.Tensor | Non
 def window_of(module: torch.nn.Module) -> int | None:
     """Return the sliding window of a layer whose call does not tell: the module's, else that of its config."""
     if hasattr(module, "sliding_window"):
-        window: int | None = module.sliding_window
-        return window
+        own: Any = module.sliding_window
+        return int(own) if own else None
     config = getattr(module, "config", None)
     layer_types = getattr(config, "layer_types", None)
     layer = getattr(module, "layer_idx", None)
@@ -153,6 +157,7 @@ def _on_cpu(
 ) -> torch.Tensor:
     """Return float32 (rows, query heads, Dv) from the compiled kernel."""
     out = torch.empty((*query.shape[:2], values.shape[3]), dtype=torch.float32)
+    set_num_threads(min(torch.get_num_threads(), NUMBA_NUM_THREADS))
     sink_logits = torch.empty(0) if sinks is None else sinks.detach().float().reshape(-1)
     attend(
         query.detach().float().contiguous().numpy(),

@@ -6,6 +6,7 @@ of batching and of drafts, to the last bit in float32.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,97 @@ from numba import njit, prange
 __all__ = ["attend"]
 
 
-@njit(parallel=True, fastmath={"reassoc", "contract", "nsz"}, cache=True)  # type: ignore[untyped-decorator]
+def _compiled(**options: Any) -> Callable[[Any], Any]:
+    """Return numba's decorator; the machine code is kept on disk, unless no directory for it can be written.
+
+    Never with ``fastmath``: the order of a sum would then be the compiler's choice, which differs between code just
+    compiled and the same code loaded from disk, and with it the last bits.
+    """
+
+    def decorate(function: Any) -> Any:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:
+            return njit(**options)(function)
+
+    return decorate
+
+
+@_compiled()
+def _dot(query: Any, key: Any, products: Any) -> Any:
+    """Return the dot product, summed by folding halves, so that it runs in vector lanes; ``products`` is scratch."""
+    half = len(query) // 2
+    kept = len(query) - half
+    if kept > half:
+        products[half] = query[half] * key[half]
+    rest_of_query, rest_of_key = query[kept:], key[kept:]
+    for d in range(half):
+        products[d] = query[d] * key[d] + rest_of_query[d] * rest_of_key[d]
+    while kept > 8:
+        half = kept // 2
+        kept -= half
+        rest = products[kept:]
+        for d in range(half):
+            products[d] += rest[d]
+    total = products[0]
+    for d in range(1, kept):
+        total += products[d]
+    return total
+
+
+@_compiled()
+def _score(
+    query: Any, keys: Any, table: Any, kv_head: int, begin: int, scale: float, softcap: float, scores: Any
+) -> None:
+    """Write the scores (group, positions) of one row's heads against its pages from position ``begin`` on."""
+    group, block_size = scores.shape[0], keys.shape[1]
+    products = np.empty(query.shape[1], dtype=np.float32)
+    for i in range(scores.shape[1]):
+        position = begin + i
+        key = keys[table[position // block_size], position % block_size, kv_head]
+        for g in range(group):
+            score = _dot(query[kv_head * group + g], key, products) * np.float32(scale)
+            if softcap > 0.0:
+                score = np.float32(softcap) * np.float32(math.tanh(score / np.float32(softcap)))
+            scores[g, i] = score
+
+
+@_compiled()
+def _normalise(scores: Any, sinks: Any, kv_head: int) -> None:
+    """Turn scores (group, positions) into probabilities in place; sinks take a share without a value."""
+    group = scores.shape[0]
+    for g in range(group):
+        sink = sinks[kv_head * group + g] if len(sinks) else np.float32(-np.inf)
+        highest = sink
+        for i in range(scores.shape[1]):
+            highest = max(highest, scores[g, i])
+        total = np.float32(math.exp(sink - highest))
+        for i in range(scores.shape[1]):
+            weight = np.float32(math.exp(scores[g, i] - highest))
+            scores[g, i] = weight
+            total += weight
+        inverse = np.float32(1.0) / total
+        for i in range(scores.shape[1]):
+            scores[g, i] *= inverse
+
+
+@_compiled()
+def _mix(weights: Any, values: Any, table: Any, kv_head: int, begin: int, out: Any) -> None:
+    """Write the weighted sums of the pages' values from position ``begin`` on into one row's heads."""
+    group, block_size = weights.shape[0], values.shape[1]
+    for g in range(group):
+        out[kv_head * group + g] = 0.0
+    for i in range(weights.shape[1]):
+        position = begin + i
+        value = values[table[position // block_size], position % block_size, kv_head]
+        for g in range(group):
+            weight = weights[g, i]
+            target = out[kv_head * group + g]
+            for d in range(len(target)):
+                target[d] += weight * value[d]
+
+
+@_compiled(parallel=True)
 def attend(
     query: Any,
     keys: Any,
@@ -43,49 +134,17 @@ def attend(
         sinks: float32 (query heads,) of extra logits that take probability and carry no value; length 0 for none.
         out: float32 (rows, query heads, Dv).
     """
-    num_rows, num_heads, dim = query.shape
-    block_size, num_kv_heads, value_dim = keys.shape[1], keys.shape[2], values.shape[3]
-    group = num_heads // num_kv_heads
-    for task in prange(num_rows * num_kv_heads):
-        row = task // num_kv_heads
-        kv_head = task % num_kv_heads
-        first_head = kv_head * group
+    num_kv_heads = keys.shape[2]
+    group = query.shape[1] // num_kv_heads
+    for task in prange(query.shape[0] * num_kv_heads):
+        row, kv_head = task // num_kv_heads, task % num_kv_heads
         chunk = row_chunk[row]
-        for head in range(first_head, first_head + group):
-            for d in range(value_dim):
-                out[row, head, d] = 0.0
         if chunk < 0:
+            out[row, kv_head * group : (kv_head + 1) * group] = 0.0
             continue
         end = row_position[row] + 1
         begin = max(0, end - window) if window > 0 else 0
         scores = np.empty((group, end - begin), dtype=np.float32)
-        for position in range(begin, end):
-            key = keys[tables[chunk, position // block_size], position % block_size, kv_head]
-            for g in range(group):
-                q = query[row, first_head + g]
-                score = np.float32(0.0)
-                for d in range(dim):
-                    score += q[d] * key[d]
-                score *= np.float32(scale)
-                if softcap > 0.0:
-                    score = np.float32(softcap) * math.tanh(score / np.float32(softcap))
-                scores[g, position - begin] = score
-        for g in range(group):
-            highest = sinks[first_head + g] if len(sinks) else scores[g, 0]
-            for i in range(end - begin):
-                highest = max(highest, scores[g, i])
-            total = math.exp(sinks[first_head + g] - highest) if len(sinks) else np.float32(0.0)
-            for i in range(end - begin):
-                weight = math.exp(scores[g, i] - highest)
-                scores[g, i] = weight
-                total += weight
-            inverse = np.float32(1.0) / np.float32(total)
-            for i in range(end - begin):
-                scores[g, i] *= inverse
-        for position in range(begin, end):
-            value = values[tables[chunk, position // block_size], position % block_size, kv_head]
-            for g in range(group):
-                weight = scores[g, position - begin]
-                target = out[row, first_head + g]
-                for d in range(value_dim):
-                    target[d] += weight * value[d]
+        _score(query[row], keys, tables[chunk], kv_head, begin, scale, softcap, scores)
+        _normalise(scores, sinks, kv_head)
+        _mix(scores, values, tables[chunk], kv_head, begin, out[row])

@@ -1,6 +1,8 @@
 """Loading a model directory, a hub id or a GGUF file into a model that runs on pages."""
 
-import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
+from batchspec.model.locate import ModelSource, fingerprint, locate
 from batchspec.model.rope import freeze_frequencies
 from batchspec.model.tokenizer import Tokenizer
 
@@ -33,7 +36,7 @@ class LoadedModel:
         context_length: the longest sequence the configuration allows.
         eos_ids: token ids that end a generation.
         bytes_per_token: of keys and values over all layers.
-        fingerprint: hash over the files' names, sizes and edges; None for a hub id.
+        fingerprint: hash over the files' names, sizes and edges; for a hub id the commit.
     """
 
     module: torch.nn.Module
@@ -79,16 +82,8 @@ def load_model(model: str | Path = EMBEDDED_TARGET, *, device: str = "auto", dty
     """
     where = resolve_device(device)
     kind = resolve_dtype(dtype, device=where)
-    source, options, name = _locate(model)
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
-        module = AutoModelForCausalLM.from_pretrained(source, dtype=kind, attn_implementation="eager", **options)
-    except ImportError as error:
-        raise ModelError(f"--model {model}: {_first_line(error)} (pip install 'batchspec[gguf]' for GGUF files)") from None
-    except Exception as error:
-        raise ModelError(f"--model {model} cannot be loaded: {_first_line(error)}") from error
+    source = locate(model)
+    tokenizer, module = _read(source, model=model, dtype=kind)
     module = module.to(where).eval().requires_grad_(False)
     context_length = _context_length(module.config)
     freeze_frequencies(module, max_length=context_length)
@@ -96,36 +91,62 @@ def load_model(model: str | Path = EMBEDDED_TARGET, *, device: str = "auto", dty
     return LoadedModel(
         module=module,
         tokenizer=Tokenizer(tokenizer),
-        name=name,
+        name=source.name,
         device=where,
         dtype=kind,
         context_length=context_length,
         eos_ids=_eos_ids(module, tokenizer),
         bytes_per_token=bytes_per_token,
-        fingerprint=_fingerprint(Path(source)) if Path(source).is_dir() else None,
+        fingerprint=fingerprint(source.files) if source.files else getattr(module.config, "_commit_hash", None),
     )
 
 
-def _locate(model: str | Path) -> tuple[str, dict[str, Any], str]:
-    """Return what to give to ``from_pretrained``, its options, and the model's name."""
-    path = Path(model)
-    if path.suffix == ".gguf":
-        if not path.is_file():
-            raise ModelError(f"--model {model}: there is no such file; give a directory, a hub id or a .gguf file.")
-        return str(path.parent), {"gguf_file": path.name}, path.stem
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError(f"--model {model}: the directory has no config.json; give a Hugging Face model directory.")
-        return str(path), {"local_files_only": True}, path.resolve().name
-    looks_local = path.is_absolute() or str(model).startswith((".", "~")) or str(model).count("/") != 1
-    if path.exists() or looks_local:
-        raise ModelError(f"--model {model}: there is no such directory; give a directory, a hub id or a .gguf file.")
-    return str(model), {}, str(model).rsplit("/", 1)[-1]
+def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype) -> tuple[Any, Any]:
+    """Return tokenizer and module, without progress bars, warnings or questions on the terminal.
+
+    Raises:
+        ModelError: when a part is missing, damaged, or needs code from the repository.
+    """
+    options = {"trust_remote_code": False} | source.options
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(source.path, **options)
+            module, report = AutoModelForCausalLM.from_pretrained(
+                source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **options
+            )
+    except Exception as error:
+        raise ModelError(f"--model {model}: {source.doubt or _reason(error)}.") from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(f"--model {model}: the weights lack {len(missing)} tensors, {missing[0]} for one.")
+    return tokenizer, module
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers from writing to the terminal."""
+    verbosity = transformers.logging.get_verbosity()
+    has_bars = transformers.logging.is_progress_bar_enabled()
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+    transformers.logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+        if has_bars:
+            transformers.logging.enable_progress_bar()
+
+
+def _reason(error: BaseException) -> str:
+    """Return why loading failed, in a line."""
+    if "trust_remote_code" in str(error):
+        return (
+            "its architecture is code of its own repository, which is never run; give a model that transformers knows"
+        )
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return f"cannot be loaded, {type(error).__name__}: {lines[0].removesuffix('.')}"
 
 
 def _context_length(config: Any) -> int:
@@ -143,17 +164,3 @@ def _eos_ids(module: Any, tokenizer: Any) -> frozenset[int]:
         if value is not None:
             return frozenset([value] if isinstance(value, int) else value)
     return frozenset()
-
-
-def _fingerprint(directory: Path) -> str:
-    """Return a sha256 over name, size, first and last MiB of every file that shapes the output."""
-    digest = hashlib.sha256()
-    for path in sorted(directory.iterdir()):
-        if path.suffix in {".json", ".safetensors", ".bin", ".jinja", ".model"}:
-            size = path.stat().st_size
-            digest.update(f"{path.name}\0{size}\0".encode())
-            with path.open("rb") as file:
-                digest.update(file.read(1 << 20))
-                file.seek(max(0, size - (1 << 20)))
-                digest.update(file.read())
-    return digest.hexdigest()

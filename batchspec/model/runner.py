@@ -55,9 +55,7 @@ def _sampled_rows(plan: StepPlan) -> list[int]:
     return wanted
 
 
-def pack(
-    plan: StepPlan, *, block_size: int, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
+def pack(plan: StepPlan, *, block_size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
     """Lay a plan's chunks one behind another and pad them to at least MIN_ROWS rows.
 
     Returns:

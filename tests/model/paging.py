@@ -1,0 +1,88 @@
+"""Random paged layouts for the kernels, and attention in its plainest form to compare them with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from batchspec.model.attention import PackedRows, _on_cpu, _on_device
+
+
+@dataclass(kw_only=True)
+class Layout:
+    """Sequences scattered over pages: (tokens so far, of which new) for each, and how they attend."""
+
+    lengths: list[tuple[int, int]]
+    num_kv_heads: int = 2
+    group: int = 2
+    dim: int = 8
+    value_dim: int = 8
+    block_size: int = 4
+    window: int = 0
+    softcap: float = 0.0
+    has_sinks: bool = False
+    num_padding: int = 0
+    seed: int = 0
+
+    def tensors(self) -> dict[str, Any]:
+        """Return query, keys, values, sinks and rows; what is not written is NaN, so that reading it shows."""
+        random = np.random.default_rng(self.seed)
+        counts = [-(-total // self.block_size) for total, _ in self.lengths]
+        order = random.permutation(sum(counts)).astype(np.int32)
+        tables = np.zeros((len(counts), max(counts)), dtype=np.int32)
+        num_rows = sum(new for _, new in self.lengths)
+        row_chunk = np.full(num_rows + self.num_padding, -1, dtype=np.int32)
+        row_position = np.zeros(num_rows + self.num_padding, dtype=np.int32)
+        keys = np.full((sum(counts), self.block_size, self.num_kv_heads, self.dim), np.nan, dtype=np.float32)
+        values = np.full((*keys.shape[:3], self.value_dim), np.nan, dtype=np.float32)
+        bounds, first, used = [], 0, 0
+        for chunk, ((total, new), count) in enumerate(zip(self.lengths, counts, strict=True)):
+            tables[chunk, :count] = order[used : used + count]
+            where = tables[chunk, np.arange(total) // self.block_size], np.arange(total) % self.block_size
+            keys[where] = random.standard_normal((total, *keys.shape[2:]), dtype=np.float32)
+            values[where] = random.standard_normal((total, *values.shape[2:]), dtype=np.float32)
+            row_chunk[first : first + new] = chunk
+            row_position[first : first + new] = np.arange(total - new, total)
+            bounds.append((first, first + new, total))
+            first, used = first + new, used + count
+        heads = self.num_kv_heads * self.group
+        query = random.standard_normal((num_rows + self.num_padding, heads, self.dim), dtype=np.float32)
+        rows = PackedRows(
+            num_rows=num_rows,
+            slots=torch.empty(0, dtype=torch.int64),
+            tables=tables,
+            row_chunk=row_chunk,
+            row_position=row_position,
+            bounds=bounds,
+        )
+        sinks = torch.from_numpy(random.standard_normal(heads, dtype=np.float32)) if self.has_sinks else None
+        tensors = {"query": torch.from_numpy(query), "keys": torch.from_numpy(keys)}
+        return tensors | {"values": torch.from_numpy(values), "rows": rows, "sinks": sinks}
+
+
+def compute(layout: Layout, tensors: dict[str, Any], *, on_device: bool = False) -> torch.Tensor:
+    """Return (rows, heads, Dv) from the compiled kernel, or from the torch operations meant for other devices."""
+    kernel = _on_device if on_device else _on_cpu
+    query, keys, values, rows = (tensors[name] for name in ("query", "keys", "values", "rows"))
+    return kernel(query, keys, values, rows, layout.window, 0.3, layout.softcap, tensors["sinks"])
+
+
+def plain(layout: Layout, tensors: dict[str, Any]) -> torch.Tensor:
+    """Return the same in float64, position by position from the definition."""
+    query, rows = tensors["query"].double(), tensors["rows"]
+    out = torch.zeros((*query.shape[:2], layout.value_dim), dtype=torch.float64)
+    for row, chunk in enumerate(rows.row_chunk):
+        position = int(rows.row_position[row])
+        begin = max(0, position + 1 - layout.window) if layout.window else 0
+        seen = np.arange(begin, position + 1)
+        where = rows.tables[chunk, seen // layout.block_size], seen % layout.block_size
+        for head in range(query.shape[1] if chunk >= 0 else 0):
+            keys = tensors["keys"][where][:, head // layout.group].double()
+            scores = keys @ query[row, head] * 0.3
+            if layout.softcap:
+                scores = layout.softcap * torch.tanh(scores / layout.softcap)
+            if tensors["sinks"] is not None:
+                scores = torch.cat([scores, tensors["sinks"][head : head + 1].double()])
+            weights = scores.softmax(dim=0)[: len(seen)]
+            out[row, head] = weights @ tensors["values"][where][:, head // layout.group].double()
+    return out
