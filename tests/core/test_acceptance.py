@@ -78,6 +78,8 @@ def test_per_step_lists_keep_real_lengths_and_order() -> None:
     play(recorder, [(3, 2), (1, 0), (0, 0), (2, 2)])
     document = recorder.speculative_decoding() | recorder.emitted(completion_tokens=9)
     assert document["per_step_drafted"] == [3, 1, 2]
+    assert document["num_draft_tokens"] == 6
+    assert document["draft_acceptance_rate"] == 4 / 6
     assert document["per_step_accepted"] == [2, 0, 2]
     assert document["per_step_position"] == [1, 4, 6]
     assert document["tokens_per_decode_step"] == 2.0
