@@ -66,6 +66,13 @@ def test_messages_as_json_text(path: Path) -> None:
     assert served(request).prompts == (ChatPrompt(messages=(user("c"),)),)
 
 
+def test_null_fields_of_structs_are_not_given(path: Path) -> None:
+    formats = [{"type": "text", "schema": None}, {"type": "json_schema", "schema": "{}"}]
+    first, second = read(write(path, {"prompt": ["a", "b"], "response_format": formats}))
+    assert served(first).prompts == (TextPrompt(text="a"),)
+    assert rejected(second).param == "response_format"
+
+
 def test_rows_are_numbered_across_batches_and_groups(path: Path) -> None:
     source = open_source(write(path, {"prompt": [str(i) for i in range(300)]}, row_group_size=70))
     assert [(n, row) for n, row in source.rows()] == [(i + 1, {"prompt": str(i)}) for i in range(300)]
