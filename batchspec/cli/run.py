@@ -131,13 +131,17 @@ def run(
 def show(settings: "JobSettings", *, as_json: bool) -> int:
     """Run the job with its progress on stderr and its report on stdout; return the exit status."""
     from rich.console import Console
+    from rich.text import Text
 
-    from batchspec.cli.progress import Display
-    from batchspec.job.run import run_job
+    from batchspec.job.opening import OpenedJob, open_job
     from batchspec.report import report_renderable
 
-    display = Display()
-    outcome = run_job(settings, watcher=display)
+    outcome = open_job(settings)
+    if isinstance(outcome, OpenedJob):
+        from batchspec.cli.progress import Display
+        from batchspec.job.run import serve_job
+
+        outcome = serve_job(outcome, watcher=Display())
     if outcome.report is not None:
         if as_json:
             json.dump(outcome.report, sys.stdout, indent=2, ensure_ascii=False)
@@ -146,6 +150,7 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
             console = Console()
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
             console.print(report_renderable(outcome.report))
+    remarks = Console(stderr=True, highlight=False)
     for sentence in outcome.sentences:
-        display.say(sentence)
+        remarks.print(Text(f"batchspec: {sentence}"), soft_wrap=True)
     return int(outcome.status)

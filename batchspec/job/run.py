@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
 
 from batchspec.acceptance import Level
 from batchspec.engine import Engine
@@ -15,28 +14,26 @@ from batchspec.files import (
     Journal,
     RunState,
     RunStatus,
-    check_output,
     create_journal,
     open_for_resume,
-    open_run,
-    open_source,
     read_records,
     read_requests,
 )
 from batchspec.job.account import RunAccount
 from batchspec.job.estimate import RowCount
-from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output, write_reports
+from batchspec.job.opening import OpenedJob, check_resolved, open_job
+from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
 from batchspec.job.serve import serve_metrics
 from batchspec.job.settings import JobSettings
 from batchspec.job.stopping import stop_on_signal
 from batchspec.job.watch import Silent, Watcher
 from batchspec.launch import EngineSettings, build_engine
-from batchspec.model.load import EMBEDDED_TARGET, LoadedModel, load_model
+from batchspec.model.load import load_model
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate, report_document, throughput_document
 from batchspec.request import Intake
 
-__all__ = ["run_job"]
+__all__ = ["run_job", "serve_job"]
 
 _SECONDS_BETWEEN_CHECKPOINTS = 1.0
 
@@ -51,25 +48,20 @@ def run_job(settings: JobSettings, *, watcher: Watcher | None = None) -> JobOutc
     Raises:
         UsageError: the run cannot start, and nothing was written; or a file of it can no longer be written.
     """
-    watcher = watcher or Silent()
-    settings.check()
-    source = open_source(settings.input)
-    if settings.output is not None:
-        check_output(settings.output, input_path=settings.input)
-    loaded = load_model(settings.model or EMBEDDED_TARGET, device=settings.device, dtype=settings.dtype)
+    opened = open_job(settings)
+    return opened if isinstance(opened, JobOutcome) else serve_job(opened, watcher=watcher or Silent())
+
+
+def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
+    """Load the model and serve what is left of a job that was found fit to run; raises as ``run_job``."""
+    settings, state = opened.settings, opened.state
+    loaded = load_model(opened.model, device=settings.device, dtype=settings.dtype)
+    resolved = {"dtype": str(loaded.dtype).removeprefix("torch."), "device": loaded.device.type}
+    check_resolved(state, resolved | {"model_fingerprint": loaded.fingerprint})
     engine = build_engine(loaded, _engine_settings(settings))
-    state = open_run(
-        settings.run_dir,
-        parameters=settings.parameters(),
-        model=_model_document(loaded, settings),
-        dataset=source.dataset(),
-        overwrite=settings.overwrite,
-    )
-    if state.status is RunStatus.FINISHED:
-        return _already_finished(state)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
-        state.begin(versions=_versions())
-        return _Run(settings=settings, source=source, engine=engine, state=state, watcher=watcher).serve()
+        state.begin(versions=_versions(), resolved=resolved | {"model_fingerprint": loaded.fingerprint})
+        return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
 
 
 @dataclass(kw_only=True)
@@ -176,6 +168,8 @@ class _Run:
 
     def _sentences(self, num_failed: int, *, is_exact: bool) -> tuple[str, ...]:
         sentences = [] if self.damage is None else [self.damage]
+        if not self.aggregate.document()["requests"]["num_requests"]:
+            sentences.append(f"{self.source.name} holds no requests")
         if num_failed:
             lines = "line has" if num_failed == 1 else "lines have"
             sentences.append(f"{num_failed} {lines} an error record: look for a non-null error in the responses")
@@ -196,17 +190,6 @@ def _engine_settings(settings: JobSettings) -> EngineSettings:
     )
 
 
-def _model_document(loaded: LoadedModel, settings: JobSettings) -> dict[str, Any]:
-    return {
-        "name": loaded.name,
-        "path": settings.model or "embedded",
-        "fingerprint": loaded.fingerprint,
-        "dtype": str(loaded.dtype).removeprefix("torch."),
-        "device": loaded.device.type,
-        "context_length": loaded.context_length,
-    }
-
-
 def _versions() -> dict[str, str]:
     return {name: version(name) for name in ("torch", "transformers", "numba", "pyarrow", "tokenizers")}
 
@@ -215,8 +198,3 @@ def _interrupted(num_records: int) -> JobOutcome:
     sentence = f"interrupted behind {num_records} records: run the same command again to continue"
     return JobOutcome(status=ExitStatus.INTERRUPTED, report=None, sentences=(sentence,))
 
-
-def _already_finished(state: RunState) -> JobOutcome:
-    sentence = f"the run in {state.directory} is finished, nothing was done: use --overwrite to run it again"
-    status = ExitStatus(state.manifest.get("exit_status", 0))
-    return JobOutcome(status=status, report=read_report(state), sentences=(sentence,))

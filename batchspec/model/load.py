@@ -13,13 +13,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
-from batchspec.model.locate import ModelSource, fingerprint, locate
+from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, locate
 from batchspec.model.rope import freeze_frequencies
 from batchspec.model.tokenizer import Tokenizer
 
-__all__ = ["EMBEDDED_TARGET", "LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
+__all__ = ["LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
 
-EMBEDDED_TARGET = Path(__file__).parent.parent / "models" / "target"
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 

@@ -11,8 +11,9 @@ from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationE
 
 from batchspec.errors import ModelError
 
-__all__ = ["ModelSource", "fingerprint", "locate"]
+__all__ = ["EMBEDDED_TARGET", "ModelSource", "fingerprint", "locate"]
 
+EMBEDDED_TARGET = Path(__file__).parent.parent / "models" / "target"
 _PATIENCE = 10  # seconds to wait for the hub's first answer
 _CHOICE = "give a directory, a hub id or a .gguf file."
 

@@ -138,7 +138,7 @@ def test_a_fault_in_either_account_shows(run_lines: RunLines, monkeypatch: pytes
         )
     else:
         mask = verify.acceptance_mask
-        monkeypatch.setattr(verify, "acceptance_mask", lambda *args: np.zeros_like(mask(*args)))
+        monkeypatch.setattr(verify, "acceptance_mask", lambda *args, **kw: np.zeros_like(mask(*args, **kw)))
     outcome, _ = run_lines([prompt(f"{i}") for i in range(3)])
     assert outcome.status is ExitStatus.FAILURES
     assert outcome.report is not None

@@ -1,0 +1,79 @@
+"""Whether a job can start, continue, or has ended; asked before anything heavy is imported or anything is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batchspec.errors import UsageError
+from batchspec.files import InputSource, RunState, RunStatus, check_output, open_run, open_source
+from batchspec.job.outcome import ExitStatus, JobOutcome, read_report
+from batchspec.job.settings import JobSettings
+from batchspec.model.locate import EMBEDDED_TARGET, fingerprint, locate
+
+__all__ = ["OpenedJob", "check_resolved", "open_job"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedJob:
+    """A job that was found fit to run.
+
+    Attributes:
+        settings: what to do.
+        source: the input.
+        model: what to load.
+        state: the run directory.
+    """
+
+    settings: JobSettings
+    source: InputSource
+    model: str | Path
+    state: RunState
+
+
+def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
+    """Check everything that can be checked without the model; nothing is written.
+
+    Returns:
+        The job to serve, or how an earlier run of the same job ended.
+
+    Raises:
+        UsageError: the run cannot start.
+    """
+    settings.check()
+    source = open_source(settings.input)
+    if settings.output is not None:
+        check_output(settings.output, input_path=settings.input)
+    model = settings.model or EMBEDDED_TARGET
+    found = locate(model)
+    state = open_run(
+        settings.run_dir,
+        parameters=settings.parameters(),
+        model={
+            "name": found.name,
+            "path": settings.model or "embedded",
+            "fingerprint": fingerprint(found.files) if found.files else None,
+        },
+        dataset=source.dataset(),
+        overwrite=settings.overwrite,
+    )
+    if state.status is RunStatus.FINISHED:
+        return _finished(state)
+    return OpenedJob(settings=settings, source=source, model=model, state=state)
+
+
+def check_resolved(state: RunState, resolved: Mapping[str, Any]) -> None:
+    """Raise UsageError if an interrupted run would continue on another device, dtype or commit than it began with."""
+    before = state.manifest.get("resolved", resolved) if state.status is RunStatus.RESUME else resolved
+    changes = [f"{name} was {before.get(name)}, now {now}" for name, now in resolved.items() if before.get(name) != now]
+    if changes:
+        raise UsageError(
+            f"{state.directory} holds a run that began otherwise: {'; '.join(changes)}; "
+            "use --overwrite or another --run-dir"
+        )
+
+
+def _finished(state: RunState) -> JobOutcome:
+    sentence = f"the run in {state.directory} is finished, nothing was done: use --overwrite to run it again"
+    status = ExitStatus(state.manifest.get("exit_status", 0))
+    return JobOutcome(status=status, report=read_report(state), sentences=(sentence,))
