@@ -9,9 +9,9 @@ from batchspec.step import StepPlan
 
 __all__ = ["ModelRunner", "pack"]
 
-# float32 matrix products give a row the same bits whatever its neighbours, from this many rows on; below it the
-# libraries switch to other kernels. Padding up to it costs next to nothing, since weights, not rows, are the price.
-MIN_ROWS = 16
+# float32 matrix products give a row the same bits whatever its neighbours when the rows fill whole tiles; the rest of a
+# started tile goes through other code of the library. Padding costs little, since weights, not rows, are the price.
+ROW_TILE = 16
 
 
 class ModelRunner:
@@ -33,7 +33,7 @@ class ModelRunner:
         """Return the logits (rows, vocabulary) of the plan's sampled chunks, 1 + draft length rows each."""
         token_ids, positions, rows = pack(plan, block_size=self.cache.block_size, device=self.device)
         wanted = _sampled_rows(plan)
-        padded = wanted + [0] * (MIN_ROWS - len(wanted))
+        padded = wanted + [0] * (_whole_tiles(len(wanted)) - len(wanted))
         with attention_step(rows, self.cache):
             output = self.module(
                 input_ids=token_ids[None],
@@ -43,6 +43,11 @@ class ModelRunner:
             )
         logits: torch.Tensor = output.logits[0, : len(wanted)]
         return logits
+
+
+def _whole_tiles(num_rows: int) -> int:
+    """Return the row count rounded up to whole tiles, at least one."""
+    return max(1, -(-num_rows // ROW_TILE)) * ROW_TILE
 
 
 def _sampled_rows(plan: StepPlan) -> list[int]:
@@ -56,14 +61,14 @@ def _sampled_rows(plan: StepPlan) -> list[int]:
 
 
 def pack(plan: StepPlan, *, block_size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
-    """Lay a plan's chunks one behind another and pad them to at least MIN_ROWS rows.
+    """Lay a plan's chunks one behind another and pad them to whole tiles of ROW_TILE rows.
 
     Returns:
         Token ids int64 (rows,), positions int64 (rows,), and where the rows belong.
     """
     chunks = plan.chunks
     num_rows = plan.num_tokens
-    size = max(num_rows, MIN_ROWS)
+    size = _whole_tiles(num_rows)
     token_ids = np.zeros(size, dtype=np.int64)
     positions = np.zeros(size, dtype=np.int64)
     slots = np.empty(num_rows, dtype=np.int64)

@@ -78,15 +78,15 @@ def test_bits_do_not_depend_on_threads() -> None:
 
 _PRINT_BITS = """
 import hashlib
-from model.paging import Layout, compute
+from tests.model.paging import Layout, compute
 layout = Layout(lengths=[(150, 3), (40, 1)], dim=64, value_dim=33)
 print(hashlib.sha256(compute(layout, layout.tensors()).numpy().tobytes()).hexdigest())
 """
 
 
 def _bits(cache: Path) -> str:
-    tests = Path(__file__).parents[1]
-    environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(tests), "PATH": "", "OMP_NUM_THREADS": "1"}
+    root = Path(__file__).parents[2]
+    environment = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(root), "PATH": "", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", _PRINT_BITS], env=environment, check=True, capture_output=True, text=True
     )
