@@ -1,8 +1,9 @@
 """Loading a model directory, a hub id or a GGUF file into a model that runs on pages."""
 
+import io
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,13 +124,13 @@ def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype) -> tupl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep transformers from writing to the terminal."""
+    """Keep transformers from writing to the terminal; one of its progress bars heeds no setting."""
     verbosity = transformers.logging.get_verbosity()
     has_bars = transformers.logging.is_progress_bar_enabled()
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     transformers.logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
