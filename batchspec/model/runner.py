@@ -11,6 +11,7 @@ __all__ = ["ModelRunner", "pack"]
 
 # float32 matrix products give a row the same bits whatever its neighbours when the rows fill whole tiles; the rest of a
 # started tile goes through other code of the library. Padding costs little, since weights, not rows, are the price.
+# Mixtures of experts are outside of this: how many rows an expert gets depends on the neighbours.
 ROW_TILE = 16
 
 
