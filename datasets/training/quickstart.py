@@ -32,7 +32,7 @@ PLAN: tuple[tuple[Generator, int, int, int, int], ...] = (
     (answer_question, 4, 3, 1, 48),
     (edit_code, 7, 0, 1, 160),
     (continue_list, 4, 1, 1, 64),
-    (write_story, 12, 0, 0, 256),
+    (write_story, 12, 0, 0, 288),
     (rewrite, 5, 0, 0, 128),
 )
 MORE: tuple[Generator, ...] = (*(row[0] for row in PLAN), summarise, classify_review)

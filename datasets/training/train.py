@@ -17,12 +17,14 @@ from datasets.training.model import build
 from datasets.training.optim import make_optimizers, schedule
 
 
-def weighted_loss(model: LlamaForCausalLM, batch: Batch) -> Tensor:
-    """Cross entropy, weighted by token."""
-    logits: Tensor = model(input_ids=batch.ids, use_cache=False).logits[:, :-1]
-    losses = nn.functional.cross_entropy(
-        logits.reshape(-1, logits.size(-1)), batch.ids[:, 1:].reshape(-1), reduction="none"
-    )
+def weighted_loss(model: LlamaForCausalLM, batch: Batch, teacher: LlamaForCausalLM | None = None) -> Tensor:
+    """Cross entropy with the text, or with what a teacher expects, weighted by token."""
+    logits: Tensor = model(input_ids=batch.ids, use_cache=False).logits[:, :-1].flatten(0, 1)
+    goal = batch.ids[:, 1:].reshape(-1)
+    if teacher is not None:
+        with torch.no_grad():
+            goal = teacher(input_ids=batch.ids, use_cache=False).logits[:, :-1].flatten(0, 1).softmax(-1)
+    losses = nn.functional.cross_entropy(logits, goal, reduction="none")
     weights = batch.weights[:, 1:].reshape(-1)
     return (losses * weights).sum() / weights.sum()
 
@@ -52,9 +54,12 @@ def train(args: argparse.Namespace) -> None:
             optimizer.load_state_dict(values)
         state = {key: stored[key] for key in state}
     args.out.mkdir(parents=True, exist_ok=True)
+    teacher: LlamaForCausalLM | None = None
+    if args.teacher:
+        teacher = LlamaForCausalLM.from_pretrained(args.teacher, local_files_only=True, dtype=torch.float32)
     print(f"{args.kind}: {sum(p.numel() for p in model.parameters())} parameters", flush=True)
     while state["tokens"] < args.tokens and state["pool"] != args.stop_pool:
-        run_pool(args, tokenizer, model, optimizers, state)
+        run_pool(args, tokenizer, model, teacher, optimizers, state)
         save(args.out / "last.pt", model, optimizers, state)
 
 
@@ -62,6 +67,7 @@ def run_pool(
     args: argparse.Namespace,
     tokenizer: Tokenizer,
     model: LlamaForCausalLM,
+    teacher: LlamaForCausalLM | None,
     optimizers: list[torch.optim.Optimizer],
     state: dict[str, Any],
 ) -> None:
@@ -73,7 +79,7 @@ def run_pool(
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = group["base_lr"] * scale
-        loss = weighted_loss(model, batch)
+        loss = weighted_loss(model, batch, teacher)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
@@ -102,7 +108,8 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--resume", type=Path)
+    parser.add_argument("--resume", type=Path, help="checkpoint to go on from")
+    parser.add_argument("--teacher", type=Path, help="model folder to learn from instead of the text")
     train(parser.parse_args())
 
 
