@@ -9,9 +9,9 @@ from collections.abc import Sequence as Many
 from typing import cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from batchspec.compiled import compiled
 from batchspec.drafting.none import NoDrafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft
@@ -19,7 +19,7 @@ from batchspec.step import Draft
 __all__ = ["NgramDrafter", "lookup"]
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _find(tokens: NDArray[np.int64], min_length: int, max_length: int) -> int:
     """Return the position behind the earliest occurrence of the longest repeated suffix, or -1."""
     num_tokens = len(tokens)

@@ -59,16 +59,16 @@ class RunAccount:
 
     def _unreported(self) -> dict[str, AcceptanceSums]:
         found = dict(self._carried)
-        for cause, recorder in self.engine.unreported.items():
+        for cause, recorder in self.engine.desk.unreported.items():
             found[cause] = found.get(cause, AcceptanceSums()) + _sums(recorder)
         return found
 
     def _in_flight(self) -> AcceptanceSums:
         """Return the sums of requests whose records are not written: still running, or waiting for an earlier one."""
         total = AcceptanceSums()
-        for recorder in self.engine.in_flight():
+        for recorder in self.engine.desk.in_flight():
             total += _sums(recorder)
-        for record in self.engine.held():
+        for record in self.engine.desk.held():
             metrics = record["response"]["body"].get("metrics") or {}
             if metrics.get("speculative_decoding"):
                 total += AcceptanceSums.from_document(metrics["speculative_decoding"])

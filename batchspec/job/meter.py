@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from batchspec.engine import Progress
+from batchspec.desk import Progress
 from batchspec.job.estimate import RowCount
 
 __all__ = ["Meter"]

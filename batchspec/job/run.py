@@ -140,12 +140,17 @@ class _Run:
     def _close(self, elapsed_seconds: float) -> JobOutcome:
         """Reconcile, write every report and say how it went."""
         document = self.aggregate.document()
+        name = self.engine.desk.limits.model_name
         reconciliation = self.account.reconcile(self._reported())
         report = report_document(
             document,
             reconciliation=None if reconciliation is None else reconciliation.document(),
             totals=self.engine.counters.totals(),
-            run={"model": self.engine.limits.model_name, "input": self.settings.input, **self.settings.parameters()},
+            run={
+                "model": name,
+                "input": self.settings.input,
+                **self.settings.parameters(),
+            },
             throughput=throughput_document(
                 num_prompt_tokens=document["tokens"]["prompt_tokens"],
                 num_output_tokens=document["tokens"]["completion_tokens"],
@@ -197,4 +202,3 @@ def _versions() -> dict[str, str]:
 def _interrupted(num_records: int) -> JobOutcome:
     sentence = f"interrupted behind {num_records} records: run the same command again to continue"
     return JobOutcome(status=ExitStatus.INTERRUPTED, report=None, sentences=(sentence,))
-

@@ -6,32 +6,17 @@ of batching and of drafts, to the last bit in float32.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from batchspec.compiled import compiled
 
 __all__ = ["attend"]
 
 
-def _compiled(**options: Any) -> Callable[[Any], Any]:
-    """Return numba's decorator; the machine code is kept on disk, unless no directory for it can be written.
-
-    Never with ``fastmath``: the order of a sum would then be the compiler's choice, which differs between code just
-    compiled and the same code loaded from disk, and with it the last bits.
-    """
-
-    def decorate(function: Any) -> Any:
-        try:
-            return njit(cache=True, **options)(function)
-        except RuntimeError:
-            return njit(**options)(function)
-
-    return decorate
-
-
-@_compiled()
+@compiled()
 def _dot(query: Any, key: Any, products: Any) -> Any:
     """Return the dot product, summed by folding halves, so that it runs in vector lanes; ``products`` is scratch."""
     half = len(query) // 2
@@ -53,7 +38,7 @@ def _dot(query: Any, key: Any, products: Any) -> Any:
     return total
 
 
-@_compiled()
+@compiled()
 def _score(
     query: Any, keys: Any, table: Any, kv_head: int, begin: int, scale: float, softcap: float, scores: Any
 ) -> None:
@@ -70,7 +55,7 @@ def _score(
             scores[g, i] = score
 
 
-@_compiled()
+@compiled()
 def _normalise(scores: Any, sinks: Any, kv_head: int) -> None:
     """Turn scores (group, positions) into probabilities in place; sinks take a share without a value."""
     group = scores.shape[0]
@@ -89,7 +74,7 @@ def _normalise(scores: Any, sinks: Any, kv_head: int) -> None:
             scores[g, i] *= inverse
 
 
-@_compiled()
+@compiled()
 def _mix(weights: Any, values: Any, table: Any, kv_head: int, begin: int, out: Any) -> None:
     """Write the weighted sums of the pages' values from position ``begin`` on into one row's heads."""
     group, block_size = weights.shape[0], values.shape[1]
@@ -105,7 +90,7 @@ def _mix(weights: Any, values: Any, table: Any, kv_head: int, begin: int, out: A
                 target[d] += weight * value[d]
 
 
-@_compiled(parallel=True)
+@compiled(parallel=True)
 def attend(
     query: Any,
     keys: Any,

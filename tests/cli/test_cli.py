@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from batchspec.cli import app, main
 
 ROOT = Path(__file__).parent.parent.parent

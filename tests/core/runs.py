@@ -133,7 +133,7 @@ def serve(engine: Engine, intake: Iterable[Intake], *, in_order: bool = True) ->
     records = list(engine.run(intake, in_order=in_order))
     assert engine.scheduler.num_unfinished == 0
     assert engine.scheduler.pool.num_free == engine.scheduler.pool.num_blocks
-    assert not engine.in_flight()
+    assert not engine.desk.in_flight()
     return records
 
 
@@ -167,7 +167,7 @@ def reconciliation_of(engine: Engine, records: Iterable[dict[str, Any]]) -> Reco
             reported += AcceptanceSums.from_document(metrics["speculative_decoding"])
     unreported = {
         cause: AcceptanceSums.from_histogram(recorder.acceptance_histogram, recorder.num_draft_tokens)
-        for cause, recorder in engine.unreported.items()
+        for cause, recorder in engine.desk.unreported.items()
     }
     return reconcile(
         reported=reported, unreported=unreported, totals=AcceptanceSums.from_totals(engine.counters.totals())

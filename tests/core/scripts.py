@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Many
 
 import torch
+
 from batchspec.drafting import NoDrafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, StepPlan

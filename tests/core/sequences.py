@@ -1,6 +1,7 @@
 """Sequences in a known state, without an engine."""
 
 import numpy as np
+
 from batchspec.acceptance import DetailedRecorder
 from batchspec.request import SamplingParams
 from batchspec.sequence import Sequence

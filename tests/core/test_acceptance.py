@@ -1,6 +1,7 @@
 """The recorder of one request, against the documentation page and by its own rules."""
 
 import pytest
+
 from batchspec.acceptance import AcceptanceRecorder, DetailedRecorder, Level, make_recorder, sum_recorders
 
 KEYS = [

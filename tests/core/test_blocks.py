@@ -1,10 +1,11 @@
 """The pool: every block is free or owned by one, whatever is taken and given back."""
 
 import pytest
-from batchspec.blocks import BlockPool, num_blocks_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from batchspec.blocks import BlockPool, num_blocks_for
 
 
 class PoolMachine(RuleBasedStateMachine):

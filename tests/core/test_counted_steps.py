@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import Level
 from batchspec.engine import Engine
 from batchspec.request import Request
@@ -197,7 +198,7 @@ def test_counts_of_a_request_ended_by_an_error_are_unreported() -> None:
     records = serve(engine, [ask([10], index=0, max_tokens=30)])
     assert records[0]["response"]["status_code"] == 500
     assert "metrics" not in records[0]["response"]["body"]
-    assert engine.unreported["error"].acceptance_histogram == [0, 0, 0, 2]
+    assert engine.desk.unreported["error"].acceptance_histogram == [0, 0, 0, 2]
     assert engine.counters.totals()["num_spec_steps"] == 2
     reconciliation = reconciliation_of(engine, records)
     assert reconciliation.is_exact
@@ -211,4 +212,4 @@ def test_counts_of_several_samples_or_prompts_are_unreported(request_: Request, 
     engine = counting_engine(counting_drafter(4))
     record = served(engine, request_)
     assert body_of(record)["metrics"] is None
-    assert engine.unreported[cause].acceptance_histogram == [0, 0, 0, 0, 2]
+    assert engine.desk.unreported[cause].acceptance_histogram == [0, 0, 0, 0, 2]

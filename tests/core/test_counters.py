@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batchspec.counters import Counters
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
+
+from batchspec.counters import Counters
 
 COUNTERS = {
     "spec_decode_num_drafts",

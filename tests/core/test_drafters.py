@@ -1,13 +1,14 @@
 """What every drafter must do, for every drafter that the registry names; and the configuration that names them."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter, SpeculativeConfig, make_drafter
 from batchspec.drafting.config import METHODS
 from batchspec.errors import UsageError
 from batchspec.testing import TableModel
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from .runs import ask, checked_engine, reconciliation_of, serve, token_ids_of
 from .sequences import decoding

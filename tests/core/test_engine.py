@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import Level
 from batchspec.request import Intake, RejectedLine, Request, TextPrompt
 from batchspec.testing import ByteTokenizer, TableModel
@@ -184,7 +185,7 @@ def test_a_conversation_that_outgrows_the_context_is_an_error_and_its_counts_unr
     records = serve(engine, [ask_chat("a", "b" * 20, max_tokens=6, index=0), ask([65], index=1, max_tokens=2)])
     assert [token_ids_of(record) for record in records] == ["context_length_exceeded", [[66, 67]]]
     assert records[0]["error"]["param"] == "messages"
-    assert engine.unreported["error"].num_spec_steps > 0
+    assert engine.desk.unreported["error"].num_spec_steps > 0
     assert reconciliation_of(engine, records).is_exact
 
 
@@ -208,8 +209,8 @@ def test_the_level_none_makes_no_recorder() -> None:
     for _ in engine.run([ask([65], max_tokens=9)]):
         pass
     assert engine.counters.totals()["num_spec_steps"] == 3
-    assert not engine.unreported
-    assert not engine.in_flight()
+    assert not engine.desk.unreported
+    assert not engine.desk.in_flight()
 
 
 def test_timing_from_a_clock_that_ticks_once_a_reading() -> None:

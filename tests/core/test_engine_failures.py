@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+
 from batchspec.acceptance import Level
 from batchspec.sequence import Sequence
 from batchspec.testing import ScriptedDrafter, TableModel

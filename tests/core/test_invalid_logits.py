@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter
 from batchspec.testing import ScriptedDrafter, TableModel
@@ -58,7 +59,7 @@ def test_both_accounts_count_the_step_in_which_the_request_failed(drafter: Draft
     records = serve(engine, [ask([10], max_tokens=30)])
     assert token_ids_of(records[0]) == "invalid_logits"
     assert reconciliation_of(engine, records).is_exact
-    assert engine.unreported["error"].num_spec_steps > 0
+    assert engine.desk.unreported["error"].num_spec_steps > 0
 
 
 def test_a_draft_token_is_not_accepted_by_a_row_without_a_target() -> None:
@@ -69,7 +70,7 @@ def test_a_draft_token_is_not_accepted_by_a_row_without_a_target() -> None:
     records = serve(engine, [ask([11], max_tokens=30)])
     assert token_ids_of(records[0]) == "invalid_logits"
     assert engine.counters.totals()["num_accepted_draft_tokens"] == 0
-    assert engine.unreported["error"].acceptance_histogram == [1, 0, 0]
+    assert engine.desk.unreported["error"].acceptance_histogram == [1, 0, 0]
 
 
 def test_a_wrong_draft_that_the_model_cannot_follow_does_no_harm() -> None:
@@ -111,4 +112,4 @@ def test_one_sample_ends_well_in_the_step_in_which_another_fails() -> None:
     records = serve(engine, [ask([10], [40], index=0, max_tokens=3), ask([60], index=1, max_tokens=3)])
     assert [token_ids_of(record) for record in records] == ["invalid_logits", [[61, 62, 63]]]
     assert reconciliation_of(engine, records).is_exact
-    assert engine.unreported["error"].num_spec_steps == 2
+    assert engine.desk.unreported["error"].num_spec_steps == 2

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from batchspec.drafting import NgramDrafter
-from batchspec.drafting.ngram import lookup
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from batchspec.drafting import NgramDrafter
+from batchspec.drafting.ngram import lookup
 
 from .sequences import decoding
 

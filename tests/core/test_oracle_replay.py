@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import DetailedRecorder
 from batchspec.drafting import NgramDrafter
 

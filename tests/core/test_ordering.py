@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from batchspec.ordering import Lane
 from hypothesis import given
 from hypothesis import strategies as st
+
+from batchspec.ordering import Lane
 
 
 def lane_of(num: int, *, in_order: bool, most_held: int = 100) -> Lane:

@@ -6,10 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from batchspec import sampling
-from batchspec.request import SamplingParams
-from batchspec.sampling import choose, gumbel_noise, noise_key, truncate
-from batchspec.step import Chunk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,6 +16,11 @@ from transformers.generation.logits_process import (
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
+
+from batchspec import sampling
+from batchspec.request import SamplingParams
+from batchspec.sampling import choose, gumbel_noise, noise_key, truncate
+from batchspec.step import Chunk
 
 from .sequences import decoding, sampled_chunk
 

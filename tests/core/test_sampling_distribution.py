@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
+from scipy import stats
+
 from batchspec.acceptance import Level
 from batchspec.request import SamplingParams
 from batchspec.sampling import choose
 from batchspec.step import StepPlan
 from batchspec.testing import ScriptedDrafter, TableModel
 from batchspec.verify import judge
-from numpy.typing import NDArray
-from scipy import stats
 
 from .runs import ask, checked_engine, reconciliation_of, serve, token_ids_of
 from .sequences import decoding, sampled_chunk

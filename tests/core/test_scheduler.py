@@ -5,14 +5,15 @@ in every step of these runs.
 """
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from batchspec.acceptance import Level
 from batchspec.blocks import BlockPool
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, StepPlan
 from batchspec.testing import TableModel
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from .runs import CheckedScheduler, ask, checked_engine, plans_of, serve, token_ids_of
 from .scripts import counting_drafter, wrong_drafter

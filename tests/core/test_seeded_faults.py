@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from batchspec.acceptance import AcceptanceRecorder, Level
 from batchspec.counters import Counters
 
@@ -18,7 +19,7 @@ def test_the_fixed_run_has_what_the_faults_below_need() -> None:
     assert engine.scheduler.num_preemptions > 0
     assert all(sum(column) for column in zip(*histograms, strict=True))
     assert sum(document["num_discarded_tokens"] for document in documents) > 0
-    assert engine.unreported["n > 1"].num_spec_steps > 0
+    assert engine.desk.unreported["n > 1"].num_spec_steps > 0
     assert reconciliation_of(engine, records).is_exact
 
 
@@ -89,5 +90,5 @@ def test_a_fault_in_the_mask_shows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_dropping_what_is_unreported_shows() -> None:
     engine, records = busy_run(Level.SUMMARY)
-    engine.unreported.clear()
+    engine.desk.unreported.clear()
     assert not reconciliation_of(engine, records).is_exact

@@ -2,12 +2,13 @@
 
 import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batchspec.request import SamplingParams
 from batchspec.step import StepPlan
 from batchspec.testing import TableModel
 from batchspec.verify import acceptance_mask, judge
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .sequences import decoding, sampled_chunk
 

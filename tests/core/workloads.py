@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from hypothesis import strategies as st
+
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter, NgramDrafter
 from batchspec.engine import Engine
 from batchspec.request import Request
 from batchspec.sequence import Sequence
 from batchspec.testing import ByteTokenizer, ScriptedDrafter, TableModel
-from hypothesis import strategies as st
 
 from .runs import ask, ask_chat, checked_engine, serve
 

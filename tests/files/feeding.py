@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+
 from batchspec.files import Columns, RowDefaults, open_source, parse_row, read_requests
 from batchspec.request import Intake, RejectedLine, Request
 

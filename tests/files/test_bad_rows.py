@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from batchspec.errors import RequestError
 from batchspec.files import Columns
 

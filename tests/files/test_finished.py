@@ -1,9 +1,10 @@
 from typing import Any
 
 import pytest
-from batchspec.files import FinishedIndices, record_index
 from hypothesis import given
 from hypothesis import strategies as st
+
+from batchspec.files import FinishedIndices, record_index
 
 INDICES = st.integers(0, 40) | st.integers(65_530, 65_545) | st.integers(0, 10**17)
 

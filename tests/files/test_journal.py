@@ -6,10 +6,11 @@ from typing import Any
 
 import orjson
 import pytest
-from batchspec.errors import UsageError
-from batchspec.files import Journal, Recovery, create_journal, open_for_resume, read_records
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from batchspec.errors import UsageError
+from batchspec.files import Journal, Recovery, create_journal, open_for_resume, read_records
 
 TEXTS = ["a", "naïve \u2028 text", 'line\nbreak \\ " quote', "{}", ""]
 

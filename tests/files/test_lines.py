@@ -2,9 +2,10 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
-from batchspec.files.lines import split_lines
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from batchspec.files.lines import split_lines
 
 
 def lines_of(*chunks: bytes, max_line_bytes: int = 1000) -> list[tuple[int, bytes | None]]:

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from batchspec.errors import UsageError
 from batchspec.files import check_output
 

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from batchspec.errors import DamagedInputError, UsageError
 from batchspec.files import open_source
 from batchspec.files.fingerprint import sha256_of

@@ -4,6 +4,7 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 import pytest
+
 from batchspec.errors import UsageError
 from batchspec.files import parquet_out, read_responses, responses_to_parquet
 from batchspec.records import Choice, Usage, error_record, response_record

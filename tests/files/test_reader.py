@@ -6,11 +6,12 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
 from batchspec.files import Columns
 from batchspec.files.parameters import HONOURED, OFF_VALUES
 from batchspec.request import RejectedLine
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 
 from .feeding import batch_line, chat_line, jsonl, read, rejected, served
 

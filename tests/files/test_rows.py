@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from batchspec.errors import RequestError
 from batchspec.files import Columns, RowDefaults, derive_seed
 from batchspec.request import ChatPrompt, Endpoint, Request, SamplingParams, TextPrompt, TokenPrompt

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+
 from batchspec.errors import UsageError
 from batchspec.files import OWN_FILES, RunState, RunStatus, open_run
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from batchspec.errors import DamagedInputError, UsageError
 from batchspec.files import open_source
 from batchspec.files.fingerprint import sha256_of

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import Level
 from batchspec.drafting import SpeculativeConfig
 from batchspec.job import run as run_module

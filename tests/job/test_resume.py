@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from batchspec.desk import Desk
 from batchspec.engine import Engine
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults
 from batchspec.job import run as run_module
 from batchspec.job.outcome import ExitStatus
-
 from tests.job.conftest import RunLines, read_responses
 from tests.job.test_run import prompt
 
@@ -76,18 +77,18 @@ def test_a_killed_run_is_repaired_and_reconciles(
         pass
 
     monkeypatch.setattr(run_module, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    finish = Engine._finish
+    close = Desk.close
     count = 0
 
-    def dying(self: Engine, *args: Any) -> None:
+    def dying(self: Desk, *args: Any, **kwargs: Any) -> None:
         nonlocal count
         count += 1
         if count == 15:
             raise Killed
-        finish(self, *args)
+        close(self, *args, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Engine, "_finish", dying)
+        patch.setattr(Desk, "close", dying)
         with pytest.raises(Killed):
             run_lines(ROWS, max_num_seqs=4)
     journal = tmp_path / "run" / "responses.jsonl"

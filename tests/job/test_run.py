@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from batchspec import verify
 from batchspec.acceptance import AcceptanceRecorder, Level
 from batchspec.counters import Counters
@@ -13,7 +14,6 @@ from batchspec.drafting import SpeculativeConfig
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults, read_responses
 from batchspec.job.outcome import ExitStatus
-
 from tests.job.conftest import RunLines
 
 QUESTION = "List the days of the week twice: Monday, Tuesday, Wednesday, Thursday, Friday. Monday, Tuesday,"

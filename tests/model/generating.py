@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from batchspec.engine import Engine
 from batchspec.model.cache import KVCache
 from batchspec.model.runner import ModelRunner

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from batchspec.model.attention import PackedRows, _on_cpu, _on_device
 
 

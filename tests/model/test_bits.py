@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from batchspec.blocks import num_blocks_for
 from batchspec.model.cache import KVCache
 from batchspec.model.gate import admit

@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from transformers import T5Config, T5ForConditionalGeneration
+
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
-from transformers import T5Config, T5ForConditionalGeneration
 
 from .generating import CPU, engine_for, generate_alone, generate_paged, prompts_of
 from .tiny import REFUSED, SUPPORTED, build

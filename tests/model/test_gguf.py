@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from batchspec.model.load import load_model
 
 from .generating import engine_for, generate_alone, generate_paged, prompts_of

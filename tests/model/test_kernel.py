@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from batchspec.model import kernel
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from batchspec.compiled import compiled
 
 from .paging import Layout, compute, plain
 
@@ -105,8 +106,8 @@ def test_without_a_directory_for_machine_code_it_still_runs(monkeypatch: pytest.
 
     monkeypatch.setattr(caching.FunctionCache._impl_class, "_locator_classes", [])
 
-    @kernel._compiled()
-    def twice(number: int) -> int:
+    def double(number: int) -> int:
         return 2 * number
 
+    twice = compiled()(double)
     assert twice(21) == 42

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import AutoConfig, GenerationConfig
+
 from batchspec.errors import ModelError
 from batchspec.model import locate as locating
 from batchspec.model.load import _context_length, _eos_ids, load_model, resolve_device, resolve_dtype
-from transformers import AutoConfig, GenerationConfig
 
 from .generating import engine_for, generate_paged, prompts_of
 from .saved import edit_config, save

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from batchspec.model.gate import admit
 from batchspec.model.rope import freeze_frequencies
 

@@ -1,12 +1,13 @@
 """Prompts to ids and back: characters that are split over tokens, chats that the template refuses, unknown ids."""
 
 import pytest
-from batchspec.errors import RequestError
-from batchspec.model.tokenizer import Tokenizer
-from batchspec.request import ChatPrompt, TextPrompt, TokenPrompt
 from tokenizers import Tokenizer as Fast
 from tokenizers import decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+
+from batchspec.errors import RequestError
+from batchspec.model.tokenizer import Tokenizer
+from batchspec.request import ChatPrompt, TextPrompt, TokenPrompt
 
 from .saved import byte_tokenizer
 

@@ -4,10 +4,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from batchspec.acceptance import AcceptanceRecorder, Level, make_recorder
 from batchspec.records import Choice, Usage, error_record, metrics_document, response_record
 from batchspec.request import Endpoint, RejectedLine, Request, TextPrompt
-from hypothesis import HealthCheck, settings
 
 PROMPT_TOKENS = 90
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -3,6 +3,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import Level
 from batchspec.errors import UsageError
 from batchspec.report import Aggregate

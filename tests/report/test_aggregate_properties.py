@@ -3,11 +3,12 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batchspec.acceptance import AcceptanceRecorder, Level, sum_recorders
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .records import UNHURRIED, emitted_by, recorder_of, served
 

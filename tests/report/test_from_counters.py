@@ -1,11 +1,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batchspec.acceptance import Level
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate, acceptance_from_counters
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .records import UNHURRIED, recorder_of, served
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+
 from batchspec.reconcile import AcceptanceSums
 from batchspec.report import report_markdown, report_renderable
-from rich.console import Console
 
 from .example import example_document
 

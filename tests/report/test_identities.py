@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from batchspec.report import Aggregate
 from batchspec.report.identities import broken_identities
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from batchspec.reconcile import AcceptanceSums, reconcile
 from batchspec.report import Aggregate, acceptance_from_counters, totals_from_exposition
 

@@ -1,7 +1,8 @@
 import pytest
-from batchspec.report.positions import drafted_per_position, survivors
 from hypothesis import given
 from hypothesis import strategies as st
+
+from batchspec.report.positions import drafted_per_position, survivors
 
 from .records import UNHURRIED
 

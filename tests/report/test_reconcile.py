@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from batchspec.counters import Counters
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report import totals_from_exposition
-from hypothesis import given
-from hypothesis import strategies as st
 
 from .records import UNHURRIED, recorder_of
 

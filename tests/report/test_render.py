@@ -3,6 +3,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from rich.console import Console
+
 from batchspec.report import (
     Aggregate,
     report_document,
@@ -11,7 +13,6 @@ from batchspec.report import (
     throughput_document,
 )
 from batchspec.report.layout import bar, count, decimal, percentage, printable
-from rich.console import Console
 
 from .example import example_document
 from .records import failed, recorder_of, served

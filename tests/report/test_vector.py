@@ -4,6 +4,7 @@ import statistics
 from typing import Any
 
 import pytest
+
 from batchspec.acceptance import Level
 from batchspec.report import Aggregate
 

@@ -1,0 +1,162 @@
+"""Where lines come in and records go out: requests being served, their turns, their failures, and their order."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from batchspec.acceptance import AcceptanceRecorder
+from batchspec.assembly import Assembly, Limits, TokenizerLike
+from batchspec.errors import RequestError
+from batchspec.ordering import Lane
+from batchspec.records import error_record
+from batchspec.request import Intake, RejectedLine, Request
+from batchspec.sequence import Sequence
+
+__all__ = ["Desk", "Progress"]
+
+_MOST_HELD = 4096  # records that may wait for an earlier one before no new line is taken
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """What has been done so far, for a progress line; plain counts."""
+
+    num_requests: int = 0
+    num_done: int = 0
+    num_failed: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    num_steps: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_draft_tokens: int = 0
+
+
+class Desk:
+    """Turns lines into sequences and ended sequences into records.
+
+    Args:
+        tokenizer: text to tokens and back.
+        limits: what every sequence has in common.
+        add: called with every sequence that is to run.
+        drop: called with every sequence that is to be given up while it runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokenizer: TokenizerLike,
+        limits: Limits,
+        add: Callable[[Sequence], None],
+        drop: Callable[[Sequence], None],
+    ):
+        self.tokenizer = tokenizer
+        self.limits = limits
+        self.progress = Progress()
+        self.unreported: dict[str, AcceptanceRecorder] = {}
+        self.begin(in_order=True, where="line")
+        self._add = add
+        self._drop = drop
+        self._open: dict[int, Assembly] = {}
+
+    def begin(self, *, in_order: bool, where: str) -> None:
+        """Open a new lane: whether records leave in the order of the lines, and how messages name a line."""
+        self.lane = Lane(in_order=in_order, most_held=_MOST_HELD)
+        self.where = where
+
+    def take_in(self, line: Intake, *, now: float) -> None:
+        """Start a request's sequences, or hand in the error record of a line that cannot be served."""
+        self.lane.open(line.index)
+        self.progress.num_requests += 1
+        if isinstance(line, RejectedLine):
+            self._hand_in(line.index, error_record(line), is_failure=True)
+            return
+        assembly = Assembly(line, tokenizer=self.tokenizer, limits=self.limits)
+        try:
+            sequences = assembly.start(now=now)
+        except RequestError as error:
+            self._reject(line, error)
+            return
+        self._open[line.index] = assembly
+        for sequence in sequences:
+            self._add(sequence)
+
+    def close(self, sequence: Sequence, *, now: float) -> None:
+        """Note that a sequence ended: ask the next turn, or hand in the record once the whole request is done."""
+        assembly = self._open.get(sequence.request_index)
+        if assembly is None:  # given up in this very step, because of another of its sequences
+            return
+        if sequence.finish_reason == "error":
+            self._fail(assembly, _no_token())
+            return
+        assembly.num_ended += 1
+        if not assembly.is_finished:
+            return
+        try:
+            turn = assembly.next_turn(now=now)
+        except RequestError as error:
+            self._fail(assembly, error)
+            return
+        if turn is not None:
+            self._add(turn)
+            return
+        del self._open[sequence.request_index]
+        if not assembly.request.is_reportable:
+            self._set_aside("n > 1" if assembly.request.sampling.n > 1 else "several prompts", assembly)
+        self._hand_in(assembly.request.index, assembly.record(created=int(time.time())), is_failure=False)
+
+    def give_up(self, sequences: Iterable[Sequence], error: RequestError) -> None:
+        """Fail every request that one of the sequences belongs to."""
+        for index in {sequence.request_index for sequence in sequences}:
+            self._fail(self._open[index], error)
+
+    def held(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that are done and wait for an earlier one."""
+        return self.lane.held()
+
+    def in_flight(self) -> list[AcceptanceRecorder]:
+        """Return the recorders of requests that have no record yet."""
+        found = (assembly.recorder for assembly in self._open.values())
+        return [recorder for recorder in found if recorder is not None]
+
+    def _fail(self, assembly: Assembly, error: RequestError) -> None:
+        """Give up a request that was being served; its counts stay in the totals, named as unreported."""
+        del self._open[assembly.request.index]
+        for sequence in assembly.sequences:
+            if sequence.finish_reason is None:
+                self._drop(sequence)
+        self._set_aside("error", assembly)
+        self._reject(assembly.request, error)
+
+    def _set_aside(self, cause: str, assembly: Assembly) -> None:
+        recorder = assembly.recorder
+        if recorder is not None:
+            empty = AcceptanceRecorder(num_spec_tokens=self.limits.num_spec_tokens)
+            self.unreported.setdefault(cause, empty).absorb(recorder)
+
+    def _reject(self, request: Request, error: RequestError) -> None:
+        line = RejectedLine(
+            index=request.index,
+            line=request.line,
+            custom_id=request.custom_id,
+            message=f"{self.where} {request.line}: {error.message}",
+            param=error.param,
+            code=error.code,
+            status_code=error.status_code,
+            category=request.category,
+        )
+        self._hand_in(line.index, error_record(line), is_failure=True)
+
+    def _hand_in(self, index: int, record: dict[str, Any], *, is_failure: bool) -> None:
+        self.progress.num_done += 1
+        self.progress.num_failed += is_failure
+        self.lane.close(index, record)
+
+
+def _no_token() -> RequestError:
+    return RequestError(
+        "the model's logits choose no token, because the largest is NaN or infinite; "
+        "try --dtype float32, or check the model's weights",
+        code="invalid_logits",
+        status_code=500,
+    )
