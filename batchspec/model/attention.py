@@ -19,12 +19,13 @@ from transformers import AttentionInterface
 
 from batchspec.errors import ModelError
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.kernel import attend
+from batchspec.model.kernel import attend, attend_alone
 
 __all__ = ["ATTENTION_NAME", "AttentionStep", "PackedRows", "attention_step", "paged_attention"]
 
 ATTENTION_NAME = "batchspec"
 _UNSET = object()
+_WORTH_THREADS = 4_000_000  # products of scores, about a millisecond; below it threads cost more than they bring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,9 +158,15 @@ def _on_cpu(
 ) -> torch.Tensor:
     """Return float32 (rows, query heads, Dv) from the compiled kernel."""
     out = torch.empty((*query.shape[:2], values.shape[3]), dtype=torch.float32)
-    set_num_threads(min(torch.get_num_threads(), NUMBA_NUM_THREADS))
     sink_logits = torch.empty(0) if sinks is None else sinks.detach().float().reshape(-1)
-    attend(
+    num_threads = min(torch.get_num_threads(), NUMBA_NUM_THREADS)
+    num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
+    if num_threads == 1 or num_products < _WORTH_THREADS:
+        compute = attend_alone
+    else:
+        compute = attend
+        set_num_threads(num_threads)
+    compute(
         query.detach().float().contiguous().numpy(),
         keys.numpy(),
         values.numpy(),

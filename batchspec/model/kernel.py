@@ -13,29 +13,26 @@ from numba import prange
 
 from batchspec.compiled import compiled
 
-__all__ = ["attend"]
+__all__ = ["attend", "attend_alone"]
 
 
 @compiled()
-def _dot(query: Any, key: Any, products: Any) -> Any:
-    """Return the dot product, summed by folding halves, so that it runs in vector lanes; ``products`` is scratch."""
-    half = len(query) // 2
-    kept = len(query) - half
-    if kept > half:
-        products[half] = query[half] * key[half]
-    rest_of_query, rest_of_key = query[kept:], key[kept:]
-    for d in range(half):
-        products[d] = query[d] * key[d] + rest_of_query[d] * rest_of_key[d]
-    while kept > 8:
-        half = kept // 2
-        kept -= half
-        rest = products[kept:]
-        for d in range(half):
-            products[d] += rest[d]
-    total = products[0]
-    for d in range(1, kept):
-        total += products[d]
-    return total
+def _dot(query: Any, key: Any) -> Any:
+    """Return the dot product, summed in eight lanes that are folded at the end: a fixed order that fills a vector."""
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = np.float32(0.0)
+    num_whole = len(query) - len(query) % 8
+    for d in range(0, num_whole, 8):
+        a0 += query[d] * key[d]
+        a1 += query[d + 1] * key[d + 1]
+        a2 += query[d + 2] * key[d + 2]
+        a3 += query[d + 3] * key[d + 3]
+        a4 += query[d + 4] * key[d + 4]
+        a5 += query[d + 5] * key[d + 5]
+        a6 += query[d + 6] * key[d + 6]
+        a7 += query[d + 7] * key[d + 7]
+    for d in range(num_whole, len(query)):
+        a0 += query[d] * key[d]
+    return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
 
 
 @compiled()
@@ -44,12 +41,11 @@ def _score(
 ) -> None:
     """Write the scores (group, positions) of one row's heads against its pages from position ``begin`` on."""
     group, block_size = scores.shape[0], keys.shape[1]
-    products = np.empty(query.shape[1], dtype=np.float32)
     for i in range(scores.shape[1]):
         position = begin + i
         key = keys[table[position // block_size], position % block_size, kv_head]
         for g in range(group):
-            score = _dot(query[kv_head * group + g], key, products) * np.float32(scale)
+            score = _dot(query[kv_head * group + g], key) * np.float32(scale)
             if softcap > 0.0:
                 score = np.float32(softcap) * np.float32(math.tanh(score / np.float32(softcap)))
             scores[g, i] = score
@@ -90,6 +86,37 @@ def _mix(weights: Any, values: Any, table: Any, kv_head: int, begin: int, out: A
                 target[d] += weight * value[d]
 
 
+@compiled()
+def _attend_row(
+    task: int,
+    query: Any,
+    keys: Any,
+    values: Any,
+    tables: Any,
+    row_chunk: Any,
+    row_position: Any,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: Any,
+    out: Any,
+) -> None:
+    """Do the part of ``attend`` that belongs to one row and one key head, ``task = row * key heads + key head``."""
+    num_kv_heads = keys.shape[2]
+    group = query.shape[1] // num_kv_heads
+    row, kv_head = task // num_kv_heads, task % num_kv_heads
+    chunk = row_chunk[row]
+    if chunk < 0:
+        out[row, kv_head * group : (kv_head + 1) * group] = 0.0
+        return
+    end = row_position[row] + 1
+    begin = max(0, end - window) if window > 0 else 0
+    scores = np.empty((group, end - begin), dtype=np.float32)
+    _score(query[row], keys, tables[chunk], kv_head, begin, scale, softcap, scores)
+    _normalise(scores, sinks, kv_head)
+    _mix(scores, values, tables[chunk], kv_head, begin, out[row])
+
+
 @compiled(parallel=True)
 def attend(
     query: Any,
@@ -119,17 +146,24 @@ def attend(
         sinks: float32 (query heads,) of extra logits that take probability and carry no value; length 0 for none.
         out: float32 (rows, query heads, Dv).
     """
-    num_kv_heads = keys.shape[2]
-    group = query.shape[1] // num_kv_heads
-    for task in prange(query.shape[0] * num_kv_heads):
-        row, kv_head = task // num_kv_heads, task % num_kv_heads
-        chunk = row_chunk[row]
-        if chunk < 0:
-            out[row, kv_head * group : (kv_head + 1) * group] = 0.0
-            continue
-        end = row_position[row] + 1
-        begin = max(0, end - window) if window > 0 else 0
-        scores = np.empty((group, end - begin), dtype=np.float32)
-        _score(query[row], keys, tables[chunk], kv_head, begin, scale, softcap, scores)
-        _normalise(scores, sinks, kv_head)
-        _mix(scores, values, tables[chunk], kv_head, begin, out[row])
+    for task in prange(query.shape[0] * keys.shape[2]):
+        _attend_row(task, query, keys, values, tables, row_chunk, row_position, window, scale, softcap, sinks, out)
+
+
+@compiled()
+def attend_alone(
+    query: Any,
+    keys: Any,
+    values: Any,
+    tables: Any,
+    row_chunk: Any,
+    row_position: Any,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: Any,
+    out: Any,
+) -> None:
+    """Do the same as ``attend`` on the calling thread: for small steps, in which threads would only wait."""
+    for task in range(query.shape[0] * keys.shape[2]):
+        _attend_row(task, query, keys, values, tables, row_chunk, row_position, window, scale, softcap, sinks, out)
