@@ -5,32 +5,38 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 
 import sys
 
+from typing import Any, cast
+
 import typer
-from click.exceptions import Abort, ClickException, UsageError
 
 from batchspec.cli.run import run
 from batchspec.errors import BatchspecError
 
 __all__ = ["app", "main"]
 
+# typer brings the exceptions of click along under a private name in newer versions; its public ones lead to them.
+_UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
+
 app = typer.Typer(
     name="batchspec",
     help="Offline batch inference with speculative decoding, exact acceptance metrics and reconciled totals.",
     epilog="Example: batchspec run prompts.jsonl --level detailed",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+def _root(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
+) -> None:
     if version:
         from batchspec import __version__
 
         typer.echo(__version__)
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 app.command("run")(run)
@@ -40,17 +46,21 @@ def main() -> None:
     """Run the command line; a mistake of the user's is one sentence on stderr, never a traceback."""
     try:
         status = app(standalone_mode=False)
-    except UsageError as error:
-        command = error.ctx.command_path if error.ctx is not None else "batchspec"
-        _fail(f"{error.format_message().rstrip('.')} (see {command} --help)", status=2)
-    except ClickException as error:
-        _fail(error.format_message(), status=error.exit_code)
+    except _UsageError as error:
+        _fail(_sentence(error), status=2)
     except BatchspecError as error:
         _fail(str(error), status=2)
-    except (Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted", status=130)
     else:
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _sentence(error: Any) -> str:
+    """Return what is wrong with the command line and where its help is."""
+    command = error.ctx.command_path if error.ctx is not None else "batchspec"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
 
 
 def _fail(sentence: str, *, status: int) -> None:

@@ -96,9 +96,16 @@ class JobSettings:
                 f"--level {self.level} records speculation, but --method none switches it off: "
                 "choose a drafter or drop --level."
             )
+        _check_name("device", self.device, ("auto", "cpu", "cuda"))
+        _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
             raise UsageError(f"--output {self.output}: give its name the extension .jsonl or .parquet.")
         _check_defaults(self.defaults)
+
+
+def _check_name(flag: str, value: str, names: tuple[str, ...]) -> None:
+    if value not in names:
+        raise UsageError(f"--{flag} {value!r} is not known; choose one of {', '.join(names)}.")
 
 
 def _check_defaults(defaults: RowDefaults) -> None:

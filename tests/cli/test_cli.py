@@ -57,12 +57,12 @@ def test_every_command_has_an_example_and_json(
 
 
 MISTAKES: list[tuple[list[str], str]] = [
-    (["run"], "Missing argument"),
+    (["run"], "missing"),
     (["walk"], "walk"),
     (["run", "x.jsonl", "--colour"], "--colour"),
     (["run", "missing.jsonl"], "missing.jsonl"),
     (["run", "."], "directory"),
-    (["run", "in.jsonl", "--level", "most"], "most"),
+    (["run", "in.jsonl", "--level", "most"], "'most' is not one of"),
     (["run", "in.jsonl", "--max-num-seqs", "0"], "--max-num-seqs must be at least 1"),
     (["run", "in.jsonl", "--max-num-batched-tokens", "-3"], "--max-num-batched-tokens"),
     (["run", "in.jsonl", "--max-model-len", "1"], "--max-model-len"),
@@ -83,7 +83,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "in.jsonl", "--output", "out.csv"], ".parquet"),
     (["run", "in.jsonl", "--output", "in.jsonl"], "in.jsonl is the input"),
     (["run", "in.jsonl", "--model", "./nowhere"], "./nowhere"),
-    (["run", "in.jsonl", "--device", "tpu"], "auto, cpu or cuda"),
+    (["run", "in.jsonl", "--device", "tpu"], "auto, cpu, cuda"),
     (["run", "in.jsonl", "--dtype", "int3"], "float32"),
     (["run", "in.jsonl", "--max-model-len", "999999"], "beyond the model's context"),
     (["run", "in.jsonl", "--kv-cache-memory", "1KiB"], "--kv-cache-memory to at least"),
