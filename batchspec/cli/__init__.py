@@ -4,7 +4,6 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 """
 
 import sys
-
 from typing import Any, cast
 
 import typer
