@@ -119,14 +119,14 @@ class Assembly:
         if len(ids) >= limit:
             raise RequestError(
                 f"the prompt has {len(ids)} tokens, but the context holds {limit} with at least one left for the "
-                f"output; shorten it by {len(ids) - limit + 1} or raise --max-model-len",
+                f"output; shorten it by {len(ids) - limit + 1}, or raise --max-model-len if the model's context allows",
                 param="messages" if self._chat else "prompt",
                 code="context_length_exceeded",
             )
         if sampling.max_tokens is not None and len(ids) + sampling.max_tokens > limit:
             raise RequestError(
                 f"max_tokens is {sampling.max_tokens}, but a prompt of {len(ids)} tokens leaves {limit - len(ids)} of "
-                f"the context of {limit}; ask for at most that or raise --max-model-len",
+                f"the context of {limit}; ask for at most that, or raise --max-model-len if the model's context allows",
                 param="max_tokens",
                 code="context_length_exceeded",
             )

@@ -20,9 +20,10 @@ _MOST_HELD = 4096  # records that may wait for an earlier one before no new line
 
 @dataclass(kw_only=True)
 class Progress:
-    """What has been done so far, for a progress line; plain counts."""
+    """What has been done so far, for a progress line: plain counts, and whether the input has come to its end."""
 
     num_requests: int = 0
+    is_exhausted: bool = False
     num_done: int = 0
     num_failed: int = 0
     prompt_tokens: int = 0

@@ -100,6 +100,7 @@ class Engine:
         while len(self.scheduler.waiting) < self.scheduler.max_num_seqs and not self.desk.lane.is_full:
             line = next(source, None)
             if line is None:
+                self.progress.is_exhausted = True
                 return True
             self.desk.take_in(line, now=self.clock())
         return False

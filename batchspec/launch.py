@@ -55,7 +55,9 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
     """
     max_model_len = settings.max_model_len or loaded.context_length
     if max_model_len > loaded.context_length:
-        raise UsageError(f"--max-model-len {max_model_len} is beyond the model's context of {loaded.context_length}.")
+        raise UsageError(
+            f"--max-model-len {max_model_len} is beyond the model's context; give at most {loaded.context_length}."
+        )
     _settle_threads(loaded)
     drafter = make_drafter(settings.speculative)
     pool = BlockPool(num_blocks=_num_blocks(loaded, settings, max_model_len), block_size=BLOCK_SIZE)

@@ -6,7 +6,7 @@ that carry no metrics of their own is named by cause, so that the sum of the fir
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from operator import add, sub
 from typing import Any
 
@@ -105,7 +105,7 @@ class AcceptanceSums:
 
 def _survivors(histogram: Sequence[int]) -> tuple[int, ...]:
     """Return for each position i the steps that accepted more than i draft tokens: sum over j > i of histogram[j]."""
-    return tuple(sum(histogram[i + 1 :]) for i in range(len(histogram) - 1))
+    return tuple(accumulate(histogram[:0:-1]))[::-1]
 
 
 @dataclass(frozen=True, kw_only=True)

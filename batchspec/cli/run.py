@@ -1,7 +1,6 @@
 """``batchspec run``: the main job."""
 
 import json
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -133,6 +132,7 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
     from rich.console import Console
     from rich.text import Text
 
+    from batchspec.cli.output import writing_to_stdout
     from batchspec.job.opening import OpenedJob, open_job
     from batchspec.report import report_renderable
 
@@ -142,11 +142,10 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
         from batchspec.job.run import serve_job
 
         outcome = serve_job(outcome, watcher=Display())
-    if outcome.report is not None:
-        if as_json:
-            json.dump(outcome.report, sys.stdout, indent=2, ensure_ascii=False)
-            print()
-        else:
+    with writing_to_stdout():
+        if outcome.report is not None and as_json:
+            print(json.dumps(outcome.report, indent=2, ensure_ascii=False))
+        elif outcome.report is not None:
             console = Console()
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
             console.print(report_renderable(outcome.report))

@@ -12,6 +12,7 @@ from batchspec.errors import UsageError
 __all__ = ["METHODS", "SpeculativeConfig", "make_drafter"]
 
 METHODS = ("none", "ngram")
+_LARGEST = 256  # no drafter gains from more tokens in a draft, and per-position counts have to be kept and shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,22 +44,27 @@ class SpeculativeConfig:
                 raise UsageError(f"--speculative-config: unknown key {key!r}; the known keys are {', '.join(known)}.")
         method = given.get("method", "ngram")
         if method not in METHODS:
-            raise UsageError(f"--method {method!r} is not known; choose one of {', '.join(METHODS)}.")
+            raise UsageError(f"{_named('method')} {method!r} is not known; choose one of {', '.join(METHODS)}.")
         if method == "none":
             return cls(method="none", num_speculative_tokens=0, prompt_lookup_min=0, prompt_lookup_max=0)
         low, high = _lookup_bounds(given.get("prompt_lookup_min"), given.get("prompt_lookup_max"))
         numbers = {"num_speculative_tokens": given.get("num_speculative_tokens", 3)}
         numbers |= {"prompt_lookup_min": low, "prompt_lookup_max": high}
         for key, value in numbers.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise UsageError(f"--speculative-config: {key} must be an integer of at least 1, not {value!r}.")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
+                raise UsageError(f"{_named(key)} must be an integer from 1 to {_LARGEST}, not {value!r}.")
         if low > high:
-            raise UsageError(f"--speculative-config: prompt_lookup_min {low} is above prompt_lookup_max {high}.")
+            raise UsageError(f"{_named('prompt_lookup_min')} is {low}, above prompt_lookup_max, which is {high}.")
         return cls(method=method, **numbers)
 
     def document(self) -> dict[str, Any]:
         """Return the resolved keys for the manifest."""
         return {"method": "none"} if self.method == "none" else asdict(self)
+
+
+def _named(key: str) -> str:
+    """Return how messages name a key, which may have come from its flag or from the JSON object."""
+    return f"--{key.replace('_', '-')} ({key!r} of --speculative-config)"
 
 
 def _lookup_bounds(low: Any, high: Any) -> tuple[Any, Any]:

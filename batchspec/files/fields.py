@@ -6,7 +6,7 @@ from typing import Any
 from batchspec.errors import RequestError
 from batchspec.files.wording import describe
 
-__all__ = ["flag", "integer", "number", "text", "token_ids", "wrong"]
+__all__ = ["flag", "integer", "number", "required", "text", "token_ids", "wrong"]
 
 _MAX_TOKEN_ID = 2**31 - 1
 
@@ -14,6 +14,13 @@ _MAX_TOKEN_ID = 2**31 - 1
 def wrong(name: str, value: Any, right: str, *, code: str | None = None) -> RequestError:
     """Return the error that names a field, the value found and what would be right."""
     return RequestError(f'"{name}" is {describe(value)}: give {right}', param=name, code=code or "invalid_value")
+
+
+def required(fields: Mapping[str, Any], name: str, right: str, *, code: str) -> RequestError:
+    """Return the error for a field that must be there and is either missing or wrong."""
+    if name not in fields:
+        return RequestError(f'"{name}" is missing: give {right}', param=name, code=code)
+    return wrong(name, fields[name], right, code=code)
 
 
 def integer(fields: Mapping[str, Any], name: str, *, low: int, high: int | None = None) -> int | None:

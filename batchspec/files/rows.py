@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from batchspec.errors import RequestError
-from batchspec.files.fields import text, wrong
+from batchspec.files.fields import required, text, wrong
 from batchspec.files.identity import Columns, read_category, read_custom_id
 from batchspec.files.parameters import HONOURED, OFF_VALUES, check_known, check_unsupported
 from batchspec.files.prompts import parse_messages, parse_prompt, parse_turns
@@ -72,13 +72,13 @@ def _is_batch_line(row: Mapping[str, Any], *, columns: Columns) -> bool:
 def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a batch line's body after the fields around it were checked."""
     if row.get("method") != "POST":
-        raise wrong("method", row.get("method"), '"POST"', code="invalid_method")
+        raise required(row, "method", '"POST"', code="invalid_method")
     if row.get("url") not in list(Endpoint):
         remedy = " or ".join(shown(str(endpoint)) for endpoint in Endpoint)
-        raise wrong("url", row.get("url"), remedy, code="invalid_url")
+        raise required(row, "url", remedy, code="invalid_url")
     body = row.get("body")
     if not isinstance(body, dict):
-        raise wrong("body", body, "an object with the request's parameters", code="invalid_type")
+        raise required(row, "body", "an object with the request's parameters", code="invalid_type")
     for name, value in row.items():
         if value is not None and (name in HONOURED or name in OFF_VALUES):
             raise RequestError(f'"{name}" stands beside "body" (found {shown(value)}): move it into "body"', param=name)

@@ -33,7 +33,9 @@ class Meter:
 
     @property
     def num_rows(self) -> int | None:
-        """Rows of the input; None while unknown."""
+        """Rows of the input: counted as they came once all have come, before that the file's lines; None if unknown."""
+        if self._progress.is_exhausted:
+            return self._num_before + self._progress.num_requests
         return self._rows.num_rows
 
     def line(self, *, now: float) -> str:

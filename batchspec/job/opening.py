@@ -7,7 +7,7 @@ from typing import Any
 
 from batchspec.errors import UsageError
 from batchspec.files import InputSource, RunState, RunStatus, check_output, open_run, open_source
-from batchspec.job.outcome import ExitStatus, JobOutcome, read_report
+from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output
 from batchspec.job.settings import JobSettings
 from batchspec.model.locate import EMBEDDED_TARGET, fingerprint, locate
 
@@ -58,7 +58,7 @@ def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
         overwrite=settings.overwrite,
     )
     if state.status is RunStatus.FINISHED:
-        return _finished(state)
+        return _finished(state, settings)
     return OpenedJob(settings=settings, source=source, model=model, state=state)
 
 
@@ -73,7 +73,12 @@ def check_resolved(state: RunState, resolved: Mapping[str, Any]) -> None:
         )
 
 
-def _finished(state: RunState) -> JobOutcome:
+def _finished(state: RunState, settings: JobSettings) -> JobOutcome:
+    if not state.path("responses.jsonl").is_file():
+        raise UsageError(f"the run in {state.directory} is finished, but its responses are gone: use --overwrite")
     sentence = f"the run in {state.directory} is finished, nothing was done: use --overwrite to run it again"
+    if settings.output is not None:
+        write_output(state, settings.output)
+        sentence = f"the run in {state.directory} is finished; its responses were written to {settings.output}"
     status = ExitStatus(state.manifest.get("exit_status", 0))
     return JobOutcome(status=status, report=read_report(state), sentences=(sentence,))

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
+import torch
+
 from batchspec.acceptance import Level
 from batchspec.engine import Engine
 from batchspec.errors import DamagedInputError
@@ -56,11 +58,12 @@ def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
     """Load the model and serve what is left of a job that was found fit to run; raises as ``run_job``."""
     settings, state = opened.settings, opened.state
     loaded = load_model(opened.model, device=settings.device, dtype=settings.dtype)
-    resolved = {"dtype": str(loaded.dtype).removeprefix("torch."), "device": loaded.device.type}
-    check_resolved(state, resolved | {"model_fingerprint": loaded.fingerprint})
+    dtype = str(loaded.dtype).removeprefix("torch.")
+    resolved = {"dtype": dtype, "device": loaded.device.type, "model_fingerprint": loaded.fingerprint}
+    check_resolved(state, resolved)
     engine = build_engine(loaded, _engine_settings(settings))
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
-        state.begin(versions=_versions(), resolved=resolved | {"model_fingerprint": loaded.fingerprint})
+        state.begin(versions=_versions(), resolved=resolved, engine=_engine_document(engine))
         return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
 
 
@@ -150,6 +153,7 @@ class _Run:
                 "model": name,
                 "input": self.settings.input,
                 **self.settings.parameters(),
+                "resolved": self.state.manifest["resolved"],
             },
             throughput=throughput_document(
                 num_prompt_tokens=document["tokens"]["prompt_tokens"],
@@ -193,6 +197,17 @@ def _engine_settings(settings: JobSettings) -> EngineSettings:
         level=settings.level,
         timing=settings.timing,
     )
+
+
+def _engine_document(engine: Engine) -> dict[str, int]:
+    """Return what the settings came to on this machine."""
+    pool = engine.scheduler.pool
+    return {
+        "max_model_len": engine.desk.limits.max_model_len,
+        "num_blocks": pool.num_blocks,
+        "block_size": pool.block_size,
+        "num_threads": torch.get_num_threads(),
+    }
 
 
 def _versions() -> dict[str, str]:

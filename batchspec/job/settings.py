@@ -15,6 +15,7 @@ from batchspec.files import Columns, RowDefaults
 __all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "t": 10**12}
+_LARGEST = 2**31 - 1
 _DEFAULT_LOOKUP = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
 
 
@@ -96,6 +97,11 @@ class JobSettings:
                 f"--level {self.level} records speculation, but --method none switches it off: "
                 "choose a drafter or drop --level."
             )
+        for name in ("max_num_seqs", "max_num_batched_tokens", "max_model_len"):
+            if (getattr(self, name) or 0) > _LARGEST:
+                raise UsageError(f"--{name.replace('_', '-')} must be at most {_LARGEST}, not {getattr(self, name)}.")
+        if self.metrics_port is not None and not 1 <= self.metrics_port <= 65535:
+            raise UsageError(f"--metrics-port must be from 1 to 65535, not {self.metrics_port}.")
         _check_name("device", self.device, ("auto", "cpu", "cuda"))
         _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
@@ -118,6 +124,11 @@ def _check_defaults(defaults: RowDefaults) -> None:
             raise UsageError(f"--{name.replace('_', '-')} must be {bound} and at most {high}, not {value}.")
     if defaults.max_tokens is not None and defaults.max_tokens < 1:
         raise UsageError(f"--max-tokens must be at least 1, not {defaults.max_tokens}.")
+    for name in ("max_tokens", "top_k"):
+        if (getattr(defaults, name) or 0) > _LARGEST:
+            raise UsageError(f"--{name.replace('_', '-')} must be at most {_LARGEST}, not {getattr(defaults, name)}.")
+    if not -(2**63) <= defaults.run_seed < 2**63:
+        raise UsageError(f"--seed must fit in 64 bits, from {-(2**63)} to {2**63 - 1}, not {defaults.run_seed}.")
     if defaults.top_k < 0:
         raise UsageError(f"--top-k must be at least 1, or 0 to keep every token, not {defaults.top_k}.")
 

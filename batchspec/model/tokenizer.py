@@ -1,5 +1,6 @@
 """Prompts to token ids, token ids to text."""
 
+import sys
 from typing import Any
 
 from jinja2.exceptions import TemplateError
@@ -21,6 +22,7 @@ class Tokenizer:
 
     def __init__(self, tokenizer: Any):
         self._tokenizer = tokenizer
+        self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
 
     @property
     def has_chat_template(self) -> bool:

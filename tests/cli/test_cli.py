@@ -71,8 +71,12 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "in.jsonl", "--top-p", "0"], "--top-p must be above 0"),
     (["run", "in.jsonl", "--max-tokens", "0"], "--max-tokens must be at least 1"),
     (["run", "in.jsonl", "--kv-cache-memory", "much"], "512MiB"),
+    (["run", "in.jsonl", "--seed", "9" * 24], "--seed must fit in 64 bits"),
+    (["run", "in.jsonl", "--max-num-seqs", "9" * 24], "--max-num-seqs must be at most"),
+    (["run", "in.jsonl", "--metrics-port", "-5"], "--metrics-port must be from 1 to 65535"),
+    (["run", "in.jsonl", "--num-speculative-tokens", "1000"], "from 1 to 256, not 1000"),
     (["run", "in.jsonl", "--method", "magic"], "choose one of none, ngram"),
-    (["run", "in.jsonl", "--num-speculative-tokens", "0"], "num_speculative_tokens"),
+    (["run", "in.jsonl", "--num-speculative-tokens", "0"], "--num-speculative-tokens"),
     (["run", "in.jsonl", "--prompt-lookup-min", "4", "--prompt-lookup-max", "2"], "above"),
     (["run", "in.jsonl", "--method", "none", "--level", "detailed"], "--method none"),
     (["run", "in.jsonl", "--method", "none", "--prompt-lookup-max", "2"], "no effect"),
@@ -135,3 +139,14 @@ def test_tables_go_to_stdout(
     assert status == 0
     for word in ("Acceptance", "marginal", "conditional", "histogram", "Reconciliation", "Prometheus"):
         assert word in out
+
+
+def test_a_full_disk_behind_stdout_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"prompt": "a", "max_tokens": 2}\n')
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "batchspec", "run", "in.jsonl"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "standard output cannot be written" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert (tmp_path / "reports" / "in" / "report.json").exists()

@@ -123,6 +123,16 @@ def test_a_finished_run_does_nothing(run_lines: RunLines, tmp_path: Path) -> Non
     assert (tmp_path / "run" / "responses.jsonl").stat().st_mtime_ns == before
 
 
+def test_a_finished_run_still_writes_an_output_that_is_asked_for(run_lines: RunLines, tmp_path: Path) -> None:
+    _, records = run_lines(ROWS[:3])
+    run_lines(ROWS[:3], output=tmp_path / "late.jsonl")
+    assert (tmp_path / "late.jsonl").read_bytes() == (tmp_path / "run" / "responses.jsonl").read_bytes()
+    assert len(records) == 3
+    (tmp_path / "run" / "responses.jsonl").unlink()
+    with pytest.raises(UsageError, match="responses are gone"):
+        run_lines(ROWS[:3])
+
+
 def test_changed_parameters_are_named_and_refused(run_lines: RunLines, tmp_path: Path) -> None:
     run_lines(ROWS[:3])
     before = (tmp_path / "run" / "responses.jsonl").read_bytes()

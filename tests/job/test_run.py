@@ -44,6 +44,8 @@ def test_a_run_leaves_responses_counters_manifest_and_reports(run_lines: RunLine
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["status"] == "finished"
     assert manifest["parameters"]["num_speculative_tokens"] == 3
+    assert (manifest["resolved"]["dtype"], manifest["resolved"]["device"]) == ("float32", "cpu")
+    assert manifest["engine"]["max_model_len"] == 2048
     assert len(manifest["dataset"]["sha256"]) == 64
     report = json.loads((tmp_path / "run" / "report.json").read_text())
     assert report["reconciliation"]["num_differences"] == 0
