@@ -62,12 +62,15 @@ def read_category(row: Mapping[str, Any]) -> str | None:
     return text(row, "category")
 
 
-def glimpse(row: Mapping[str, Any], *, columns: Columns) -> tuple[str | None, str | None]:
-    """Return the id and the category that can be read from a row that is going to be rejected, None for either."""
+def glimpse(row: Mapping[str, Any], *, line: int, columns: Columns) -> tuple[str | None, str | None]:
+    """Return the id and the category that can be read from a row whatever else is wrong with it, None for either."""
     names = ("custom_id",) if columns.id is None and "body" in row else _ID_COLUMNS
     if columns.id is not None:
         names = (columns.id,)
     custom_id = next((row[name] for name in names if row.get(name) is not None), None)
+    is_bare = columns.id is None and not any(name in row for name in ("body", "url", "method"))
+    if custom_id is None and is_bare:
+        custom_id = f"line-{line}"
     try:
         named = None if custom_id is None else _as_text(custom_id, "id")
     except RequestError:

@@ -32,7 +32,7 @@ def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefault
                 if isinstance(content, RequestError):
                     raise content
                 row = content if isinstance(content, dict) else decode_row(content)
-                custom_id, category = glimpse(row, columns=columns)
+                custom_id, category = glimpse(row, line=line, columns=columns)
                 # Looked up before the row is checked: a rejected row has used its id as well.
                 first = line if custom_id is None else seen.first_line(custom_id, line=line)
                 if source.is_parquet:

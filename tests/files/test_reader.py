@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from batchspec.files import Columns
+from batchspec.files import Columns, RowDefaults, open_source, read_requests
 from batchspec.files.parameters import HONOURED, OFF_VALUES
-from batchspec.request import RejectedLine
+from batchspec.request import RejectedLine, Request
 
 from .feeding import batch_line, chat_line, jsonl, read, rejected, served
 
@@ -158,3 +158,11 @@ def test_any_bytes_make_requests_or_rejections(prompts: Path, lines: list[bytes]
         else:
             assert result.prompts
             assert result.sampling.max_tokens is None or result.sampling.max_tokens >= 1
+
+
+def test_a_bare_row_without_an_id_is_called_after_its_line_served_or_not(tmp_path: Path) -> None:
+    path = tmp_path / "bare.jsonl"
+    path.write_text('{"prompt": "a"}\n{"prompt": "a", "temperature": 9}\n{"method": "POST"}\n')
+    lines = list(read_requests(open_source(path), columns=Columns(), defaults=RowDefaults()))
+    assert [line.custom_id for line in lines] == ["line-1", "line-2", None]
+    assert [isinstance(line, Request) for line in lines] == [True, False, False]
