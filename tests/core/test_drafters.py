@@ -108,13 +108,16 @@ def test_lookup_bounds_that_are_not_given(given_: dict[str, int], low: int, high
     [
         ({"metod": "ngram"}, "unknown key 'metod'; the known keys are method, num_speculative_tokens, "),
         ({"method": "eagle3"}, "'eagle3' is not known; choose one of none, ngram"),
-        ({"num_speculative_tokens": 0}, "num_speculative_tokens must be an integer of at least 1, not 0"),
+        (
+            {"num_speculative_tokens": 0},
+            "--num-speculative-tokens ('num_speculative_tokens' of --speculative-config) must be an integer from 1 to 256, not 0",
+        ),
         ({"num_speculative_tokens": True}, "not True"),
         ({"num_speculative_tokens": "3"}, "not '3'"),
         ({"num_speculative_tokens": None}, "not None"),
-        ({"prompt_lookup_min": 0}, "prompt_lookup_min must be an integer of at least 1, not 0"),
+        ({"prompt_lookup_min": 0}, "must be an integer from 1 to 256, not 0"),
         ({"prompt_lookup_max": 2.0}, "not 2.0"),
-        ({"prompt_lookup_min": 4, "prompt_lookup_max": 2}, "prompt_lookup_min 4 is above prompt_lookup_max 2"),
+        ({"prompt_lookup_min": 4, "prompt_lookup_max": 2}, "is 4, above prompt_lookup_max, which is 2"),
     ],
 )
 def test_a_wrong_configuration_is_a_sentence(keys: dict[str, object], message: str) -> None:

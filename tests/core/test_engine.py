@@ -80,7 +80,7 @@ def test_a_prompt_that_leaves_no_place_is_refused(length: int, excess: int) -> N
     assert record["error"]["code"] == "context_length_exceeded"
     assert record["error"]["param"] == "prompt"
     assert f"line 1: the prompt has {length} tokens" in record["error"]["message"]
-    assert f"shorten it by {excess} " in record["error"]["message"]
+    assert f"shorten it by {excess}, " in record["error"]["message"]
 
 
 def test_max_tokens_up_to_the_context_is_served_and_one_more_is_refused() -> None:
