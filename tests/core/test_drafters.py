@@ -110,7 +110,7 @@ def test_lookup_bounds_that_are_not_given(given_: dict[str, int], low: int, high
         ({"method": "eagle3"}, "'eagle3' is not known; choose one of none, ngram"),
         (
             {"num_speculative_tokens": 0},
-            "--num-speculative-tokens ('num_speculative_tokens' of --speculative-config) must be an integer from 1 to 256, not 0",
+            "'num_speculative_tokens' of --speculative-config) must be an integer from 1 to 256, not 0",
         ),
         ({"num_speculative_tokens": True}, "not True"),
         ({"num_speculative_tokens": "3"}, "not '3'"),
