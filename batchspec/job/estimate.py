@@ -22,8 +22,14 @@ class RowCount:
     def __init__(self, source: InputSource):
         self.num_rows: int | None = None
         self._source = source
+        self._thread = threading.Thread(target=self._count, daemon=True)
         if source.is_regular:
-            threading.Thread(target=self._count, daemon=True).start()
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the rows are counted."""
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _count(self) -> None:
         try:

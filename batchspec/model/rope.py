@@ -1,5 +1,6 @@
 """Freezing rotary frequencies that would otherwise depend on the longest neighbour in the packed batch."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,7 +17,8 @@ def freeze_frequencies(module: torch.nn.Module, *, max_length: int) -> None:
     one long sequence would change all others. Fixed, a sequence's result depends on itself only; texts shorter than
     the original context can differ from transformers' own short-context frequencies.
     """
-    for part in module.modules():
+    parts: Iterator[Any] = module.modules()
+    for part in parts:
         kinds = getattr(part, "rope_type", None)
         named = list(kinds.items()) if isinstance(kinds, dict) else [(None, kinds)]
         moving = [(layer_type, kind) for layer_type, kind in named if kind in _MOVING]
@@ -24,7 +26,7 @@ def freeze_frequencies(module: torch.nn.Module, *, max_length: int) -> None:
             _run_at(part, max_length=max_length, layer_type=layer_type)
         if moving:
             fixed = {name: "default" for name, _ in named} if isinstance(kinds, dict) else "default"
-            part.rope_type = fixed  # type: ignore[assignment]
+            part.rope_type = fixed
 
 
 def _run_at(rotary: Any, *, max_length: int, layer_type: str | None) -> None:

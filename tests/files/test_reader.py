@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batchspec.files import Columns, RowDefaults, open_source, read_requests
 from batchspec.files.parameters import HONOURED, OFF_VALUES
-from batchspec.request import RejectedLine, Request
+from batchspec.request import RejectedLine, Request, TextPrompt
 
 from .feeding import batch_line, chat_line, jsonl, read, rejected, served
 
@@ -65,8 +65,8 @@ def test_separators_inside_strings_do_not_end_a_line(prompts: Path) -> None:
     text = "a\u2028b\u2029c\u0085d\x0be"
     prompts.write_bytes(orjson.dumps({"prompt": text}) + b'\n{"prompt":\r"b"}\n')
     first, second = read(prompts)
-    assert served(first).prompts[0].text == text  # type: ignore[union-attr]
-    assert served(second).prompts[0].text == "b"  # type: ignore[union-attr]
+    assert served(first).prompts == (TextPrompt(text=text),)
+    assert served(second).prompts == (TextPrompt(text="b"),)
 
 
 def test_the_first_of_a_repeated_id_is_served_and_the_second_names_it(prompts: Path) -> None:
