@@ -68,6 +68,22 @@ def test_an_interrupted_run_continues_to_the_same_records(
     assert sorted(without_time(records), key=lambda record: record["id"]) == without_time(whole)
 
 
+def test_records_that_wait_for_an_earlier_one_are_accounted_for(
+    run_lines: RunLines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are done and counted, but not written, when the run is stopped: the counters must not lose their cause."""
+    rows = [prompt("long", max_tokens=60), *(prompt(f"{i}", max_tokens=6) for i in range(9))]
+    with monkeypatch.context() as patch:
+        stop_after(patch, 16)
+        _, part = run_lines(rows, max_num_seqs=4)
+    assert part == []
+    outcome, records = run_lines(rows, max_num_seqs=4)
+    assert len(records) == len(rows)
+    assert outcome.report is not None
+    assert outcome.report["reconciliation"]["num_differences"] == 0
+    assert outcome.report["reconciliation"]["rows"][0]["unreported"]["interrupted"] > 0
+
+
 def test_a_killed_run_is_repaired_and_reconciles(
     run_lines: RunLines, whole: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
