@@ -17,7 +17,7 @@ from batchspec.sequence import Sequence
 from batchspec.step import Outcome, StepPlan
 from batchspec.verify import judge
 
-__all__ = ["Engine", "Runner"]
+__all__ = ["EngineCore", "Runner"]
 
 
 class Runner(Protocol):
@@ -27,7 +27,7 @@ class Runner(Protocol):
         """Return the logits (rows, vocabulary) of the plan's sampled chunks."""
 
 
-class Engine:
+class EngineCore:
     """Continuous batching with speculation.
 
     Args:

@@ -10,7 +10,7 @@ from batchspec.assembly import Limits
 from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.counters import Counters
 from batchspec.drafting import SpeculativeConfig, make_drafter
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.model.cache import KVCache
 from batchspec.model.load import LoadedModel
@@ -47,7 +47,7 @@ class EngineSettings:
     timing: bool = False
 
 
-def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
+def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
     """Return an engine that runs the model.
 
     Raises:
@@ -68,7 +68,7 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> Engine:
         dtype=torch.float32 if on_cpu else loaded.dtype,
         device=loaded.device,
     )
-    return Engine(
+    return EngineCore(
         runner=ModelRunner(module=loaded.module, cache=cache, device=loaded.device),
         tokenizer=loaded.tokenizer,
         scheduler=Scheduler(

@@ -29,14 +29,14 @@ class Choice:
     Attributes:
         text: the decoded output, without the token that stopped it.
         finish_reason: "stop" or "length".
-        stop_reason: the stop token id that ended it, else None.
+        stop_reason: the stop token id or the stop text that ended it, else None.
         prompt_token_ids: as the model saw the prompt; None unless the request asked for ids.
         token_ids: the output's ids, the stopping token included; None unless the request asked for ids.
     """
 
     text: str
     finish_reason: str
-    stop_reason: int | None = None
+    stop_reason: int | str | None = None
     prompt_token_ids: list[int] | None = None
     token_ids: list[int] | None = None
 

@@ -1,11 +1,23 @@
 """What a line of input asks for, after it was checked: frozen values that know nothing of models or files."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
-__all__ = ["ChatPrompt", "Endpoint", "Prompt", "RejectedLine", "Request", "SamplingParams", "TextPrompt", "TokenPrompt"]
+from batchspec.params import SamplingParams, StructuredOutput
+from batchspec.prompt import ChatPrompt, Prompt, TextPrompt, TokenPrompt
+
+__all__ = [
+    "ChatPrompt",
+    "Endpoint",
+    "Intake",
+    "Prompt",
+    "RejectedLine",
+    "Request",
+    "SamplingParams",
+    "StructuredOutput",
+    "TextPrompt",
+    "TokenPrompt",
+]
 
 
 class Endpoint(StrEnum):
@@ -13,64 +25,6 @@ class Endpoint(StrEnum):
 
     CHAT = "/v1/chat/completions"
     COMPLETIONS = "/v1/completions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextPrompt:
-    """A completion prompt given as text; the tokenizer adds its special tokens."""
-
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokenPrompt:
-    """A completion prompt given as token ids; nothing is added."""
-
-    token_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChatPrompt:
-    """The messages of a chat, to be rendered by the model's chat template."""
-
-    messages: tuple[Mapping[str, Any], ...]
-
-    def answered(self, *, answer: str, question: str) -> "ChatPrompt":
-        """Return the chat continued by the assistant's answer and the user's next question."""
-        more = ({"role": "assistant", "content": answer}, {"role": "user", "content": question})
-        return ChatPrompt(messages=(*self.messages, *more))
-
-
-Prompt = TextPrompt | TokenPrompt | ChatPrompt
-
-
-@dataclass(frozen=True, kw_only=True)
-class SamplingParams:
-    """How the tokens of one request are chosen and when they end.
-
-    Attributes:
-        max_tokens: the most tokens to emit; None means up to the context limit.
-        temperature: 0 is greedy; otherwise logits are divided by it.
-        top_p: keep the smallest set of tokens whose probability reaches this; 1 keeps all.
-        top_k: keep this many tokens; 0 keeps all.
-        min_p: drop tokens less likely than this fraction of the likeliest; 0 keeps all.
-        seed: the noise stream. Same seed, prompt and parameters give the same text whatever the speculation.
-        n: independent samples for each prompt.
-        stop_token_ids: tokens that end the generation, besides the model's own end-of-sequence tokens.
-        ignore_eos: do not end at the model's end-of-sequence tokens.
-        return_token_ids: put the prompt's and the output's token ids into the record.
-    """
-
-    max_tokens: int | None = None
-    temperature: float = 1.0
-    top_p: float = 1.0
-    top_k: int = 0
-    min_p: float = 0.0
-    seed: int = 0
-    n: int = 1
-    stop_token_ids: tuple[int, ...] = ()
-    ignore_eos: bool = False
-    return_token_ids: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +41,11 @@ class Request:
         sampling: how tokens are chosen.
         category: travels through to the record and the per-category report.
         model: the model name that the line gave, echoed in the body; None if it gave none.
+        echo: put the prompt's text before the completion's.
+        truncate_prompt_tokens: keep only this many of the prompt's last tokens, -1 for as many as the context leaves
+            beside ``max_tokens``; None keeps all.
+        stream: the body is the list of chunks that a server would have sent, step by step.
+        include_usage: the last chunk of a stream carries usage and metrics.
     """
 
     index: int
@@ -98,6 +57,10 @@ class Request:
     turns: tuple[str, ...] = ()
     category: str | None = None
     model: str | None = None
+    echo: bool = False
+    truncate_prompt_tokens: int | None = None
+    stream: bool = False
+    include_usage: bool = False
 
     @property
     def is_reportable(self) -> bool:
@@ -131,4 +94,3 @@ class RejectedLine:
 
 
 Intake = Request | RejectedLine
-Messages = Sequence[Mapping[str, Any]]

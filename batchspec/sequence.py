@@ -1,16 +1,52 @@
 """One stream of tokens being generated: a prompt of a request, one sample of it, one turn of it."""
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batchspec.acceptance import AcceptanceRecorder
-from batchspec.request import SamplingParams
+from batchspec.params import SamplingParams
+from batchspec.text import TextStream
 
-__all__ = ["FinishReason", "Sequence", "Timing"]
+__all__ = ["FinishReason", "Grammar", "Sequence", "Timing", "TokenLogprobs"]
 
 FinishReason = str  # "stop" or "length", as in an OpenAI choice, or "error" when the logits chose no token
+
+
+class Grammar(Protocol):
+    """How far one sequence's output has come in the grammar that it must follow."""
+
+    @property
+    def error(self) -> str | None:
+        """Why the grammar can say no more, as when one of its limits was reached; None as long as it can."""
+
+    def num_valid(self, token_ids: list[int]) -> int:
+        """Return how many leading tokens the grammar allows from here; nothing changes."""
+
+    def accept(self, token_id: int) -> None:
+        """Advance behind a token that was emitted."""
+
+    def forced(self) -> list[int]:
+        """Return the tokens that must come next because the grammar leaves no choice; empty if it leaves one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenLogprobs:
+    """Log probabilities (natural) at one position.
+
+    Attributes:
+        token_id: the token that stands there.
+        logprob: its log probability.
+        rank: 1 for the likeliest token; ties share the better rank.
+        top: (token id, log probability) of the likeliest tokens, likeliest first.
+    """
+
+    token_id: int
+    logprob: float
+    rank: int
+    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -57,10 +93,16 @@ class Sequence:
         sample_index: separates the noise streams of samples that share a seed.
         request_index: the request that this sequence belongs to.
         recorder: the acceptance recorder, or None when nothing is recorded.
+        bad_words: token ids of every text that may not be generated.
+        grammar: how far the output has come in its grammar; None when it need not follow one.
+        text: the output's text as it grows; None when nobody asks before the end.
+        logprobs: of every output token; stays empty unless asked for.
+        prompt_logprobs: of every prompt token but the first; stays empty unless asked for.
         num_computed_tokens: tokens whose keys and values stand in the cache.
         blocks: the cache blocks owned, in order.
         finish_reason: None while running.
-        stop_reason: the stop token id that ended it, as vLLM reports it; None for end of sequence and length.
+        stop_reason: the stop token id or the stop string that ended it, as vLLM reports it; None for end of sequence
+            and length.
     """
 
     tokens: NDArray[np.int64]
@@ -74,10 +116,15 @@ class Sequence:
     sample_index: int = 0
     request_index: int = 0
     recorder: AcceptanceRecorder | None = None
+    bad_words: tuple[tuple[int, ...], ...] = ()
+    grammar: Grammar | None = None
+    text: TextStream | None = None
+    logprobs: list[TokenLogprobs] = field(default_factory=list)
+    prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)
     num_computed_tokens: int = 0
     blocks: list[int] = field(default_factory=list)
     finish_reason: FinishReason | None = None
-    stop_reason: int | None = None
+    stop_reason: int | str | None = None
     num_preemptions: int = 0
 
     @classmethod
@@ -93,6 +140,9 @@ class Sequence:
         sample_index: int = 0,
         request_index: int = 0,
         recorder: AcceptanceRecorder | None = None,
+        bad_words: tuple[tuple[int, ...], ...] = (),
+        grammar: Grammar | None = None,
+        text: TextStream | None = None,
     ) -> "Sequence":
         """Return a sequence that holds only its prompt, with room for ``max_num_tokens`` tokens."""
         tokens = np.zeros(max_num_tokens, dtype=np.int64)
@@ -109,6 +159,9 @@ class Sequence:
             sample_index=sample_index,
             request_index=request_index,
             recorder=recorder,
+            bad_words=bad_words,
+            grammar=grammar,
+            text=text,
         )
 
     @property
@@ -136,16 +189,33 @@ class Sequence:
         """Draft tokens that still fit the context, leaving room for the token after them."""
         return max(0, self.context_limit - self.num_tokens - 1)
 
+    @property
+    def num_missing_prompt_logprobs(self) -> int:
+        """Prompt tokens whose log probabilities were asked for and are not known yet; the first has none."""
+        if self.sampling.prompt_logprobs is None:
+            return 0
+        return self.num_prompt_tokens - 1 - len(self.prompt_logprobs)
+
     def append(self, token_ids: list[int]) -> int:
         """Append tokens up to and including the first that ends the sequence; return how many were kept."""
         for kept, token in enumerate(token_ids, start=1):
             self.tokens[self.num_tokens] = token
             self.num_tokens += 1
-            if token in self.stop_ids:
-                self.finish_reason = "stop"
-                self.stop_reason = token if token in self.sampling.stop_token_ids else None
-                return kept
-            if self.num_tokens == self.max_num_tokens:
-                self.finish_reason = "length"
+            if self.grammar is not None:
+                self.grammar.accept(token)
+            if self._ends_at(token):
                 return kept
         return len(token_ids)
+
+    def _ends_at(self, token: int) -> bool:
+        """Whether the sequence ends behind the token just appended: at a stop token, a stop text or the length."""
+        if token in self.stop_ids:
+            self.finish_reason = "stop"
+            self.stop_reason = token if token in self.sampling.stop_token_ids else None
+            return True
+        found = self.text.push(token) if self.text is not None else None
+        if found is not None:
+            self.finish_reason, self.stop_reason = "stop", found
+        elif self.num_tokens == self.max_num_tokens:
+            self.finish_reason = "length"
+        return self.finish_reason is not None

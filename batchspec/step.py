@@ -1,14 +1,15 @@
 """The frozen values that pass between the stations of one engine step."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batchspec.sequence import Sequence
+from batchspec.sequence import Sequence, TokenLogprobs
 
-__all__ = ["Chunk", "Draft", "Outcome", "StepPlan", "Verdicts"]
+__all__ = ["Chunk", "Draft", "Outcome", "StepPlan", "TokenMasks", "Verdicts"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,8 @@ class Chunk:
         token_ids: int64, known tokens first, then the draft.
         draft: the drafted token ids at the end of ``token_ids``.
         samples: whether the chunk reaches the sequence's newest token, so that a token is sampled after it.
+        num_prompt_rows: leading tokens of the chunk after which logits are needed, too, to tell the log probability
+            of the prompt token that follows.
     """
 
     sequence: Sequence
@@ -36,6 +39,7 @@ class Chunk:
     token_ids: NDArray[np.int64]
     draft: list[int]
     samples: bool
+    num_prompt_rows: int = 0
 
     @property
     def num_rows(self) -> int:
@@ -55,9 +59,32 @@ class StepPlan:
         return [chunk for chunk in self.chunks if chunk.samples]
 
     @cached_property
+    def scored(self) -> list[Chunk]:
+        """The chunks with prompt rows; their logit rows stand behind those of all sampled chunks."""
+        return [chunk for chunk in self.chunks if chunk.num_prompt_rows]
+
+    @cached_property
     def num_tokens(self) -> int:
         """Tokens of the packed batch."""
         return sum(len(chunk.token_ids) for chunk in self.chunks)
+
+    @cached_property
+    def num_sampled_rows(self) -> int:
+        """Logit rows of the sampled chunks, which come first."""
+        return sum(chunk.num_rows for chunk in self.sampled)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenMasks:
+    """Which tokens the grammars allow.
+
+    Attributes:
+        rows: int64 (masked rows,), numbers of the logit rows that have a mask, ascending.
+        bits: int32 (masked rows, ceil(vocabulary / 32)); bit v % 32 of word v // 32 says whether token v is allowed.
+    """
+
+    rows: NDArray[np.int64]
+    bits: NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +96,17 @@ class Verdicts:
         has_target: bool (rows,), whether the row's logits choose a token; if not, its ``target_ids`` means nothing.
         num_drafted: int64 (drafting chunks,), draft length of each sampled chunk that had a draft.
         accepted: bool (drafting chunks, longest draft), whether draft token i and all before it match the target's.
+        logprobs: by logit row, what was asked for about the row's target.
+        prompt_logprobs: by position in ``plan.scored``, what was asked for about the prompt tokens behind the chunk's
+            prompt rows.
     """
 
     target_ids: NDArray[np.int64]
     has_target: NDArray[np.bool_]
     num_drafted: NDArray[np.int64]
     accepted: NDArray[np.bool_]
+    logprobs: Mapping[int, TokenLogprobs] = field(default_factory=dict)
+    prompt_logprobs: Mapping[int, list[TokenLogprobs]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from batchspec.assembly import Limits
 from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.counters import Counters
 from batchspec.drafting import Drafter, NoDrafter
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
@@ -112,7 +112,7 @@ def make_engine(
     block_size: int = 4,
     eos_ids: frozenset[int] = frozenset({ByteTokenizer.eos_id}),
     clock: Callable[[], float] = time.monotonic,
-) -> Engine:
+) -> EngineCore:
     """Return an engine over fakes; every part can be replaced.
 
     Args:
@@ -132,7 +132,7 @@ def make_engine(
     drafter = NoDrafter() if drafter is None else drafter
     enough = max_num_seqs * num_blocks_for(max_model_len, block_size=block_size)
     pool = BlockPool(num_blocks=num_blocks or enough, block_size=block_size)
-    return Engine(
+    return EngineCore(
         runner=TableModel.random() if model is None else model,
         tokenizer=ByteTokenizer() if tokenizer is None else tokenizer,
         scheduler=Scheduler(pool=pool, max_num_seqs=max_num_seqs, max_num_batched_tokens=max_num_batched_tokens),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batchspec.acceptance import AcceptanceRecorder
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 
 __all__ = ["RunAccount"]
@@ -18,7 +18,7 @@ class RunAccount:
         has_records: whether records carry metrics (the level is not none).
     """
 
-    def __init__(self, *, engine: Engine, has_records: bool):
+    def __init__(self, *, engine: EngineCore, has_records: bool):
         self.engine = engine
         self.has_records = has_records
         self.elapsed_seconds = 0.0

@@ -8,7 +8,7 @@ from importlib.metadata import version
 import torch
 
 from batchspec.acceptance import Level
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.errors import DamagedInputError
 from batchspec.files import (
     FinishedIndices,
@@ -73,7 +73,7 @@ class _Run:
 
     settings: JobSettings
     source: InputSource
-    engine: Engine
+    engine: EngineCore
     state: RunState
     watcher: Watcher
     aggregate: Aggregate = field(default_factory=Aggregate)
@@ -199,7 +199,7 @@ def _engine_settings(settings: JobSettings) -> EngineSettings:
     )
 
 
-def _engine_document(engine: Engine) -> dict[str, int]:
+def _engine_document(engine: EngineCore) -> dict[str, int]:
     """Return what the settings came to on this machine."""
     pool = engine.scheduler.pool
     return {

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as Many
 from typing import Any
 
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.request import ChatPrompt, Endpoint, Intake, Prompt, Request, SamplingParams, TokenPrompt
 from batchspec.scheduler import Scheduler
@@ -75,14 +75,14 @@ class CheckedScheduler(Scheduler):
         assert order == sorted(order), "a sequence overtook an earlier one"
 
 
-def checked_engine(**kwargs: Any) -> Engine:
+def checked_engine(**kwargs: Any) -> EngineCore:
     """Return ``make_engine`` with a scheduler that checks itself."""
     engine = make_engine(**kwargs)
     engine.scheduler = CheckedScheduler(engine.scheduler)
     return engine
 
 
-def plans_of(engine: Engine) -> list[StepPlan]:
+def plans_of(engine: EngineCore) -> list[StepPlan]:
     """Return the plans that a checked engine has run."""
     assert isinstance(engine.scheduler, CheckedScheduler)
     return engine.scheduler.plans
@@ -128,7 +128,7 @@ def _request(
     )
 
 
-def serve(engine: Engine, intake: Iterable[Intake], *, in_order: bool = True) -> list[dict[str, Any]]:
+def serve(engine: EngineCore, intake: Iterable[Intake], *, in_order: bool = True) -> list[dict[str, Any]]:
     """Return the records; afterwards nothing is left in the engine and the pool is whole."""
     records = list(engine.run(intake, in_order=in_order))
     assert engine.scheduler.num_unfinished == 0
@@ -158,7 +158,7 @@ def token_ids_of(record: dict[str, Any]) -> list[list[int]] | str:
     return [choice["token_ids"] for choice in body_of(record)["choices"]]
 
 
-def reconciliation_of(engine: Engine, records: Iterable[dict[str, Any]]) -> Reconciliation:
+def reconciliation_of(engine: EngineCore, records: Iterable[dict[str, Any]]) -> Reconciliation:
     """Compare the records' own metrics, and what the engine set aside, with the engine's counters."""
     reported = AcceptanceSums()
     for record in records:
@@ -174,7 +174,7 @@ def reconciliation_of(engine: Engine, records: Iterable[dict[str, Any]]) -> Reco
     )
 
 
-def sample_of(engine: Engine, name: str, **labels: str) -> float:
+def sample_of(engine: EngineCore, name: str, **labels: str) -> float:
     """Return the value of one sample of the engine's counters."""
     value = engine.counters.registry.get_sample_value(f"vllm:{name}", {"model_name": "table", "engine": "0"} | labels)
     assert value is not None, name

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from batchspec.acceptance import Level
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.request import Request
 from batchspec.testing import ByteTokenizer, ScriptedDrafter, TableModel
 
@@ -15,11 +15,11 @@ from .scripts import EagerDrafter, FailingModel, count_on, counting_drafter, wro
 EOS = ByteTokenizer.eos_id
 
 
-def counting_engine(drafter: Any, **kwargs: Any) -> Engine:
+def counting_engine(drafter: Any, **kwargs: Any) -> EngineCore:
     return checked_engine(**{"model": TableModel.counting(), "drafter": drafter, "level": Level.DETAILED} | kwargs)
 
 
-def served(engine: Engine, request: Request) -> dict[str, Any]:
+def served(engine: EngineCore, request: Request) -> dict[str, Any]:
     """Serve one request, see that both accounts agree, and return its record."""
     records = serve(engine, [request])
     assert reconciliation_of(engine, records).is_exact

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter, NgramDrafter
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.request import Request
 from batchspec.sequence import Sequence
 from batchspec.testing import ByteTokenizer, ScriptedDrafter, TableModel
@@ -133,7 +133,7 @@ def drafter_of(setup: Setup, answers: Answers) -> Drafter:
     return NgramDrafter(num_spec_tokens=setup.k, prompt_lookup_min=1, prompt_lookup_max=3)
 
 
-def engine_of(table: torch.Tensor, setup: Setup, answers: Answers) -> Engine:
+def engine_of(table: torch.Tensor, setup: Setup, answers: Answers) -> EngineCore:
     longest = -(-CONTEXT // setup.block_size)
     return checked_engine(
         model=TableModel(table),
@@ -153,7 +153,7 @@ def visible(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"response": record["response"] | {"body": body}}
 
 
-def busy_run(level: Level, **kwargs: Any) -> tuple[Engine, list[dict[str, Any]]]:
+def busy_run(level: Level, **kwargs: Any) -> tuple[EngineCore, list[dict[str, Any]]]:
     """A fixed run with acceptance, rejection, preemption, discarded tokens and unreported requests."""
     table = prone_table(4, end=-3.0, is_poisoned=False)
     requests = [ask([LETTERS[i % 6]] * 6, index=i, max_tokens=14, temperature=0.7, n=1 + (i == 3)) for i in range(8)]

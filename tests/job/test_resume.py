@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from batchspec.desk import Desk
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults
 from batchspec.job import run as run_module
@@ -34,17 +34,17 @@ def without_time(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, num_steps: int) -> None:
     """Make the process receive SIGINT in its n-th engine step."""
-    step = Engine.step
+    step = EngineCore.step
     count = 0
 
-    def counted(self: Engine) -> Any:
+    def counted(self: EngineCore) -> Any:
         nonlocal count
         count += 1
         if count == num_steps:
             signal.raise_signal(signal.SIGINT)
         return step(self)
 
-    monkeypatch.setattr(Engine, "step", counted)
+    monkeypatch.setattr(EngineCore, "step", counted)
 
 
 @pytest.mark.parametrize("num_steps", [1, 9, 21])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from batchspec.engine import Engine
+from batchspec.engine import EngineCore
 from batchspec.model.cache import KVCache
 from batchspec.model.runner import ModelRunner
 from batchspec.request import Endpoint, Request, SamplingParams, TokenPrompt
@@ -34,7 +34,7 @@ def generate_alone(module: Any, prompts: list[list[int]], *, max_tokens: int) ->
     return answers
 
 
-def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = None, **settings: Any) -> Engine:
+def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = None, **settings: Any) -> EngineCore:
     """Return an engine over an admitted module; it drafts two tokens of the known answer, then a wrong one."""
 
     def script(sequence: Sequence) -> list[int]:
@@ -54,7 +54,7 @@ def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = N
     )
 
 
-def generate_paged(engine: Engine, prompts: list[list[int]], *, max_tokens: int) -> list[list[int]]:
+def generate_paged(engine: EngineCore, prompts: list[list[int]], *, max_tokens: int) -> list[list[int]]:
     """Return the engine's greedy continuation of each prompt, all in one batch as far as pages reach."""
     sampling = SamplingParams(max_tokens=max_tokens, temperature=0.0, return_token_ids=True)
     requests = [

@@ -1,0 +1,1 @@
+"""Structured output: grammars that say which tokens may come next."""

@@ -1,0 +1,1 @@
+"""Log probabilities in OpenAI's two shapes."""

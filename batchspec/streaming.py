@@ -1,0 +1,1 @@
+"""The chunk objects that a streaming server sends."""
