@@ -1,36 +1,47 @@
 """Sample and compare: a draft token is accepted while it equals the token that the target itself chooses.
 
-The target's token at each position is a deterministic function of logits, seed, sample and position (see
-``sampling``), so the first mismatch already is the right token, and the output does not depend on the draft.
+The target's token at each position is a deterministic function of logits, parameters, context, seed, sample and
+position (see ``sampling``), so the first mismatch already is the right token, and the output does not depend on the
+draft.
 """
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.sampling import choose
-from batchspec.step import StepPlan, Verdicts
+from batchspec.sampling import decide, score_prompt
+from batchspec.step import StepPlan, TokenMasks, Verdicts
 
 __all__ = ["acceptance_mask", "judge"]
 
 
-def judge(plan: StepPlan, logits: torch.Tensor) -> Verdicts:
+def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None) -> Verdicts:
     """Choose the target's token for every logit row and compare the drafts with them, for the whole batch at once.
 
-    A row has a target if its largest logit is finite: with NaN, overflow or nothing but minus infinity it has none.
+    A row has a target if its largest raw logit is finite and the request's parameters leave a token to choose: with
+    NaN, overflow, nothing but minus infinity, or every token forbidden it has none.
 
     Args:
-        plan: the step whose ``sampled`` chunks the rows belong to.
-        logits: (rows, vocabulary), any floating dtype; chunk after chunk, 1 + draft length rows each.
+        plan: the step that the rows belong to.
+        logits: (rows, vocabulary), any floating dtype: for chunk after chunk of ``plan.sampled`` 1 + draft length rows,
+            then for chunk after chunk of ``plan.scored`` its prompt rows.
+        masks: which tokens the grammars allow; None where no row has one.
     """
-    target_ids = choose(plan.sampled, logits).cpu().numpy()
-    has_target = logits.amax(dim=-1).isfinite().cpu().numpy()
+    choices = decide(plan.sampled, logits[: plan.num_sampled_rows], masks)
+    target_ids, has_target = choices.target_ids.cpu().numpy(), choices.has_target.cpu().numpy()
     num_rows = np.array([chunk.num_rows for chunk in plan.sampled], dtype=np.int64)
     firsts = np.cumsum(num_rows) - num_rows
     drafting = [(first, chunk.draft) for first, chunk in zip(firsts, plan.sampled, strict=True) if chunk.draft]
     num_drafted = np.array([len(draft) for _, draft in drafting], dtype=np.int64)
     accepted = acceptance_mask(drafting, target_ids=target_ids, has_target=has_target)
-    return Verdicts(target_ids=target_ids, has_target=has_target, num_drafted=num_drafted, accepted=accepted)
+    return Verdicts(
+        target_ids=target_ids,
+        has_target=has_target,
+        num_drafted=num_drafted,
+        accepted=accepted,
+        logprobs=choices.logprobs,
+        prompt_logprobs=score_prompt(plan, logits),
+    )
 
 
 def acceptance_mask(

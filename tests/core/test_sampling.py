@@ -17,9 +17,8 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from batchspec import sampling
 from batchspec.request import SamplingParams
-from batchspec.sampling import choose, gumbel_noise, noise_key, truncate
+from batchspec.sampling import choice, choose, gumbel_noise, noise_key, truncate
 from batchspec.step import Chunk
 
 from .sequences import decoding, sampled_chunk
@@ -136,7 +135,7 @@ def test_extremes_of_the_noise_are_finite_and_within_the_range_of_the_filter() -
     lowest, highest = noise(0), noise(MASK64)
     assert -3.7 < lowest < -3.5
     assert 36 < highest < 37
-    assert highest - lowest < sampling._NOISE_RANGE
+    assert highest - lowest < choice._NOISE_RANGE
     assert lowest < noise(1 << 63) < highest
 
 
@@ -162,7 +161,7 @@ def test_leaving_out_hopeless_tokens_never_changes_the_winner(scale: float) -> N
 
 
 def test_the_comparison_above_sees_a_filter_that_is_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_NOISE_RANGE", 3.0)
+    monkeypatch.setattr(choice, "_NOISE_RANGE", 3.0)
     logits = torch.randn(300, 400, generator=torch.Generator().manual_seed(1))
     chunks = [sampled_chunk(decoding([1, 2], sampling=SamplingParams(seed=seed))) for seed in range(300)]
     assert not torch.equal(choose(chunks, logits), unfiltered(chunks, logits))

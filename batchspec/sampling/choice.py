@@ -1,0 +1,104 @@
+"""The target's own token for each logit row, and what was asked for about it."""
+
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+
+import torch
+
+from batchspec.sampling.logprobs import token_logprobs
+from batchspec.sampling.noise import gumbel_noise, noise_key, signed
+from batchspec.sampling.processing import process, warp
+from batchspec.sampling.rows import Row, rows_to_process
+from batchspec.sequence import TokenLogprobs
+from batchspec.step import Chunk, TokenMasks
+
+__all__ = ["Choices", "choose", "decide"]
+
+_NOISE_RANGE = 42.0  # the noise lies in (-3.7, 37): a token further below the maximum than this cannot win
+_BLOCK_SIZE = 1 << 24  # logits in float64 at a time, to bound the memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the target chooses in every row.
+
+    Attributes:
+        target_ids: int64 (rows,).
+        has_target: bool (rows,), whether the largest raw logit is finite and a token is left to choose.
+        logprobs: by row, of the target, where they were asked for and there is a target.
+    """
+
+    target_ids: torch.Tensor
+    has_target: torch.Tensor
+    logprobs: dict[int, TokenLogprobs]
+
+
+def choose(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None = None) -> torch.Tensor:
+    """Return int64 (rows,): the target's token for every row; arguments as for ``decide``."""
+    return decide(chunks, logits, masks).target_ids
+
+
+def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None = None) -> Choices:
+    """Choose the target's token for every row.
+
+    Args:
+        chunks: the sampled chunks, in the order of their rows.
+        logits: (rows, vocabulary), any floating dtype.
+        masks: the grammars' masks; None where no row has one.
+    """
+    target_ids = logits.argmax(dim=-1)
+    has_target = logits.amax(dim=-1).isfinite()
+    logprobs: dict[int, TokenLogprobs] = {}
+    rows = list(rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist())))
+    size = max(1, _BLOCK_SIZE // logits.shape[-1])
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        numbers = torch.tensor([row.number for row in block], device=logits.device)
+        processed = process(block, logits, masks=masks)
+        has_target[numbers] &= processed.amax(dim=-1).isfinite()
+        target_ids[numbers] = _draw(block, processed)
+        logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
+    return Choices(target_ids=target_ids, has_target=has_target, logprobs=logprobs)
+
+
+def _draw(rows: Many[Row], processed: torch.Tensor) -> torch.Tensor:
+    """Return int64 (rows,) chosen from the processed logits, which become those of the final distribution, in place."""
+    chosen = processed.argmax(dim=-1)
+    places = [i for i, row in enumerate(rows) if row.sampling.temperature > 0]
+    if places:
+        index = torch.tensor(places, device=processed.device)
+        sampled = [rows[i] for i in places]
+        warped = warp(sampled, processed[index])
+        chosen[index] = _gumbel_max(sampled, warped)
+        processed[index] = warped
+    return chosen
+
+
+def _gumbel_max(rows: Many[Row], warped: torch.Tensor) -> torch.Tensor:
+    """Return int64 (rows,) drawn from float64 logits (rows, vocabulary)."""
+    keys = [
+        noise_key(seed=row.sampling.seed, sample_index=row.sequence.sample_index, position=row.position) for row in rows
+    ]
+    key = torch.tensor([signed(key) for key in keys], device=warped.device)
+    places, vocabulary = (warped >= warped.amax(dim=-1, keepdim=True) - _NOISE_RANGE).nonzero(as_tuple=True)
+    perturbed = torch.full_like(warped, -torch.inf)
+    perturbed[places, vocabulary] = warped[places, vocabulary] + gumbel_noise(key[places], vocabulary)
+    return perturbed.argmax(dim=-1)
+
+
+def _tell(
+    rows: Many[Row], final: torch.Tensor, target_ids: list[int], has_target: list[bool]
+) -> dict[int, TokenLogprobs]:
+    """Return, by number of the logit row, the log probabilities that were asked for."""
+    asked = [
+        (i, row.sampling.logprobs) for i, row in enumerate(rows) if row.sampling.logprobs is not None and has_target[i]
+    ]
+    if not asked:
+        return {}
+    places = [i for i, _ in asked]
+    scores = token_logprobs(
+        final[torch.tensor(places, device=final.device)],
+        token_ids=[target_ids[i] for i in places],
+        num_top=[num_top for _, num_top in asked],
+    )
+    return {rows[i].number: score for i, score in zip(places, scores, strict=True)}
