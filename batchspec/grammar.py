@@ -1,1 +1,0 @@
-"""Structured output: grammars that say which tokens may come next."""
