@@ -5,13 +5,24 @@ Shapes follow OpenAI's API reference (chat completion object, completion object,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+from batchspec.params import SamplingParams, StructuredOutput
 from batchspec.request import Endpoint, RejectedLine, Request
 from batchspec.sequence import Timing
 
-__all__ = ["Choice", "Usage", "error_record", "metrics_document", "response_record", "timing_document"]
+__all__ = [
+    "Choice",
+    "Usage",
+    "error_record",
+    "metrics_document",
+    "response_id",
+    "response_record",
+    "sampling_document",
+    "stream_record",
+    "timing_document",
+]
 
 _TIMING_KEYS = (
     "time_to_first_token_ms",
@@ -20,6 +31,7 @@ _TIMING_KEYS = (
     "mean_itl_ms",
     "tokens_per_second",
 )
+_SAMPLING_KEYS = ("max_tokens", "temperature", "top_p", "top_k", "min_p", "seed")  # always told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +44,8 @@ class Choice:
         stop_reason: the stop token id or the stop text that ended it, else None.
         prompt_token_ids: as the model saw the prompt; None unless the request asked for ids.
         token_ids: the output's ids, the stopping token included; None unless the request asked for ids.
+        logprobs: of the output's tokens, in the shape of the endpoint; None unless the request asked for them.
+        prompt_logprobs: of the prompt's tokens, in vLLM's shape; None unless the request asked for them.
     """
 
     text: str
@@ -39,6 +53,8 @@ class Choice:
     stop_reason: int | str | None = None
     prompt_token_ids: list[int] | None = None
     token_ids: list[int] | None = None
+    logprobs: Mapping[str, Any] | None = None
+    prompt_logprobs: list[Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +117,38 @@ def metrics_document(
     return document
 
 
+def sampling_document(sampling: SamplingParams) -> dict[str, Any]:
+    """Return the parameters a request ran with: the common ones always, others where they are not the default.
+
+    ``return_token_ids``, which chooses nothing, is left out; of a grammar only what was given is told.
+    """
+    document = {key: getattr(sampling, key) for key in _SAMPLING_KEYS}
+    document |= {key: value for key, value in _changed(sampling).items() if key != "return_token_ids"}
+    if sampling.structured is not None:
+        document["structured"] = _changed(sampling.structured)
+    if sampling.logit_bias:
+        document["logit_bias"] = {str(token_id): bias for token_id, bias in sampling.logit_bias}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in document.items()}
+
+
+def _changed(values: SamplingParams | StructuredOutput) -> dict[str, Any]:
+    return {
+        field.name: getattr(values, field.name)
+        for field in fields(values)
+        if getattr(values, field.name) != field.default
+    }
+
+
+def response_id(request: Request) -> str:
+    """Return the ``id`` of the body, and of every chunk of a stream."""
+    return f"{'chatcmpl' if request.endpoint is Endpoint.CHAT else 'cmpl'}-{request.index:08d}"
+
+
 def _chat_choice(index: int, choice: Choice) -> dict[str, Any]:
     return {
         "index": index,
         "message": {"role": "assistant", "content": choice.text, "refusal": None},
-        "logprobs": None,
+        "logprobs": choice.logprobs,
         "finish_reason": choice.finish_reason,
         "stop_reason": choice.stop_reason,
         "token_ids": choice.token_ids,
@@ -116,7 +159,7 @@ def _completion_choice(index: int, choice: Choice) -> dict[str, Any]:
     return {
         "index": index,
         "text": choice.text,
-        "logprobs": None,
+        "logprobs": choice.logprobs,
         "finish_reason": choice.finish_reason,
         "stop_reason": choice.stop_reason,
         "token_ids": choice.token_ids,
@@ -146,17 +189,25 @@ def response_record(
     is_chat = request.endpoint is Endpoint.CHAT
     shape = _chat_choice if is_chat else _completion_choice
     body: dict[str, Any] = {
-        "id": f"{'chatcmpl' if is_chat else 'cmpl'}-{request.index:08d}",
+        "id": response_id(request),
         "object": "chat.completion" if is_chat else "text_completion",
         "created": created,
         "model": request.model or model_name,
         "choices": [shape(index, choice) for index, choice in enumerate(choices)],
         "usage": usage.document(),
     }
+    if request.sampling.prompt_logprobs is not None:
+        for part, choice in zip([body] if is_chat else body["choices"], choices, strict=False):
+            part["prompt_logprobs"] = choice.prompt_logprobs
     if is_chat and request.sampling.return_token_ids:
         body["prompt_token_ids"] = choices[0].prompt_token_ids
     body["metrics"] = None if metrics is None else dict(metrics)
     return _batch_line(request, status_code=200, body=body, error=None)
+
+
+def stream_record(request: Request, *, chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the output line of a streamed request; the body is the list of its chunks."""
+    return _batch_line(request, status_code=200, body=chunks, error=None)
 
 
 def error_record(line: RejectedLine) -> dict[str, Any]:
@@ -171,10 +222,16 @@ def error_record(line: RejectedLine) -> dict[str, Any]:
 
 
 def _batch_line(
-    line: Request | RejectedLine, *, status_code: int, body: dict[str, Any], error: dict[str, Any] | None
+    line: Request | RejectedLine,
+    *,
+    status_code: int,
+    body: dict[str, Any] | list[dict[str, Any]],
+    error: dict[str, Any] | None,
 ) -> dict[str, Any]:
     record: dict[str, Any] = {"id": f"batch_req_{line.index:08d}", "custom_id": line.custom_id}
     if line.category is not None:
         record["category"] = line.category
+    if isinstance(line, Request):
+        record["sampling"] = sampling_document(line.sampling)
     response = {"status_code": status_code, "request_id": f"req_{line.index:08d}", "body": body}
     return record | {"response": response, "error": error}

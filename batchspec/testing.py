@@ -3,6 +3,7 @@
 They fit the engine's seams, so that scheduling, acceptance and accounting can be tested without a real model.
 """
 
+import json
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as Many
@@ -17,31 +18,81 @@ from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.counters import Counters
 from batchspec.drafting import Drafter, NoDrafter
 from batchspec.engine import EngineCore
+from batchspec.errors import RequestError
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, StepPlan
+from batchspec.text import Decoder, IncrementalDecoder, text_after
 
 __all__ = ["ByteTokenizer", "ScriptedDrafter", "TableModel", "make_engine"]
 
 
 class ByteTokenizer:
-    """Bytes of UTF-8 text as token ids 0 to 255, and 256 as the end of the sequence."""
+    """Bytes of UTF-8 text as token ids 0 to 255, and 256 as the end of the sequence, a special token."""
 
     vocab_size = 257
     eos_id = 256
 
+    @property
+    def num_vocabulary(self) -> int:
+        """Token ids are below this."""
+        return self.vocab_size
+
     def encode(self, prompt: Prompt) -> list[int]:
-        """Return the bytes of the text, or of ``role: content`` lines for a chat; token ids as they are."""
+        """Return the bytes of the text, or of a chat; token ids as they are.
+
+        A chat is a line of JSON if it has tools, then ``role: content`` lines; the last stays open if it is to be
+        continued. There is no opening of an answer, and no special token to add.
+
+        Raises:
+            RequestError: if there are template variables, which this rendering has none of.
+        """
         if isinstance(prompt, TextPrompt):
-            return list(prompt.text.encode())
+            return self.encode_plain(prompt.text)
         if isinstance(prompt, ChatPrompt):
-            return list("".join(f"{m['role']}: {m['content']}\n" for m in prompt.messages).encode())
+            return self.encode_plain(_render_chat(prompt))
         return list(prompt.token_ids)
 
-    def decode(self, token_ids: list[int], *, prompt_ids: list[int]) -> str:  # noqa: ARG002
+    def encode_plain(self, text: str) -> list[int]:
+        """Return the bytes of a text."""
+        return list(text.encode())
+
+    def encode_bad_word(self, word: str) -> list[tuple[int, ...]]:
+        """Return the bytes of the word without leading blanks, and of that behind a space."""
+        bare = word.lstrip()
+        return [tuple(way.encode()) for way in ((bare, " " + bare) if bare else (word,)) if way]
+
+    def decode(self, token_ids: list[int], *, prompt_ids: list[int], skip_special_tokens: bool = True) -> str:
         """Return the text of the bytes; broken UTF-8 becomes replacement characters."""
-        return bytes(token for token in token_ids if token < 256).decode(errors="replace")
+        return text_after(self._text_of(skip_special_tokens), token_ids, prompt_ids=prompt_ids)
+
+    def decoder(self, *, prompt_ids: list[int], skip_special_tokens: bool = True) -> Decoder:
+        """Return what turns bytes into text one by one."""
+        return IncrementalDecoder(self._text_of(skip_special_tokens), prompt_ids)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """Return the byte, or the special token's name; nothing for other ids."""
+        if token_id == self.eos_id:
+            return b"<eos>"
+        return bytes([token_id]) if 0 <= token_id < 256 else b""
+
+    def prompt_text(self, prompt: Prompt, token_ids: list[int]) -> str:
+        """Return a prompt as text: as it was given, else decoded from its bytes."""
+        return prompt.text if isinstance(prompt, TextPrompt) else self.decode(token_ids, prompt_ids=[])
+
+    def _text_of(self, skip_special_tokens: bool) -> Callable[[list[int]], str]:
+        num_shown = 256 if skip_special_tokens else self.vocab_size
+        return lambda ids: b"".join(self.token_bytes(i) for i in ids if i < num_shown).decode(errors="replace")
+
+
+def _render_chat(prompt: ChatPrompt) -> str:
+    if prompt.template_kwargs:
+        names = ", ".join(prompt.template_kwargs)
+        raise RequestError(f"there is no template variable {names}; give none", param="chat_template_kwargs")
+    lines = [json.dumps([dict(tool) for tool in prompt.tools])] if prompt.tools else []
+    lines += [f"{message['role']}: {message.get('content') or ''}" for message in prompt.messages]
+    return "\n".join(lines) + ("" if prompt.continue_final_message else "\n")
 
 
 class TableModel:
@@ -68,10 +119,11 @@ class TableModel:
         return cls(torch.eye(vocab_size).roll(1, dims=1))
 
     def forward(self, plan: StepPlan) -> torch.Tensor:
-        """Return the logits (rows, vocabulary) of the plan's sampled chunks."""
+        """Return the logits (rows, vocabulary) of the plan's sampled chunks, then those of its prompt rows."""
         self.num_forward_passes += 1
         self.num_rows.append(plan.num_tokens)
         tokens = [chunk.token_ids[len(chunk.token_ids) - chunk.num_rows :] for chunk in plan.sampled]
+        tokens += [chunk.token_ids[: chunk.num_prompt_rows] for chunk in plan.scored]
         rows = np.concatenate(tokens) if tokens else np.zeros(0, dtype=np.int64)
         return self.table[torch.from_numpy(rows)]
 

@@ -1,20 +1,20 @@
 """Prompts to token ids, token ids to text."""
 
 import sys
+from functools import partial
 from typing import Any
 
-from jinja2.exceptions import TemplateError
-
 from batchspec.errors import RequestError
+from batchspec.model.template import render_chat
+from batchspec.model.vocabulary import TokenBytes
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
+from batchspec.text import Decoder, IncrementalDecoder, text_after
 
 __all__ = ["Tokenizer"]
 
-_CONTEXT = 6  # prompt tokens decoded along, so that a leading space or a split character comes out right
-
 
 class Tokenizer:
-    """A transformers tokenizer behind the two methods that the engine calls.
+    """A transformers tokenizer behind the methods that the engine calls.
 
     Args:
         tokenizer: any ``PreTrainedTokenizerBase``.
@@ -23,28 +23,34 @@ class Tokenizer:
     def __init__(self, tokenizer: Any):
         self._tokenizer = tokenizer
         self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
+        self._token_bytes = TokenBytes(tokenizer)
 
     @property
     def has_chat_template(self) -> bool:
         """Whether chats can be rendered."""
         return bool(self._tokenizer.chat_template)
 
+    @property
+    def num_vocabulary(self) -> int:
+        """Token ids are below this."""
+        return len(self._tokenizer)
+
     def encode(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt; token prompts pass through unchanged.
 
         Raises:
-            RequestError: for a chat without a template, a chat that the template refuses, or an unknown token id.
+            RequestError: for a chat without a template, a chat that the template refuses or of which it would ignore a
+                part, or an unknown token id.
         """
         if isinstance(prompt, TextPrompt):
-            ids: list[int] = self._tokenizer(prompt.text).input_ids
-            return ids
+            return self._ids(prompt.text, add_special_tokens=prompt.add_special_tokens)
         if isinstance(prompt, ChatPrompt):
             return self._encode_chat(prompt)
-        size = len(self._tokenizer)
         for token in prompt.token_ids:
-            if not 0 <= token < size:
+            if not 0 <= token < self.num_vocabulary:
                 raise RequestError(
-                    f"token id {token} is not in the vocabulary; give ids from 0 to {size - 1}", param="prompt"
+                    f"token id {token} is not in the vocabulary; give ids from 0 to {self.num_vocabulary - 1}",
+                    param="prompt",
                 )
         return list(prompt.token_ids)
 
@@ -56,34 +62,52 @@ class Tokenizer:
                 param="messages",
                 code="unsupported_model",
             )
-        try:
-            ids: list[int] = self._tokenizer.apply_chat_template(
-                [dict(message) for message in prompt.messages],
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=False,
-            )
-        except (TemplateError, TypeError, KeyError, ValueError) as error:
-            raise RequestError(
-                f"the model's chat template refuses these messages ({error}); change their roles or order",
-                param="messages",
-            ) from error
-        return ids
+        text = render_chat(self._tokenizer, prompt)
+        return self._ids(text, add_special_tokens=prompt.add_special_tokens)
 
-    def decode(self, token_ids: list[int], *, prompt_ids: list[int]) -> str:
-        """Return the text of generated tokens, special tokens left out.
+    def encode_plain(self, text: str) -> list[int]:
+        """Return the token ids of a text, with no special tokens added."""
+        return self._ids(text, add_special_tokens=False)
+
+    def encode_bad_word(self, word: str) -> list[tuple[int, ...]]:
+        """Return the ways in which a word may be generated: at the beginning of a text, and after a space.
+
+        These are, as in vLLM, the tokens of the word without leading blanks, with and without one space before it. A
+        word of blanks alone stands for itself.
+        """
+        bare = word.lstrip()
+        ways = [tuple(self.encode_plain(way)) for way in ((bare, " " + bare) if bare else (word,))]
+        return list(dict.fromkeys(way for way in ways if way))
+
+    def decode(self, token_ids: list[int], *, prompt_ids: list[int], skip_special_tokens: bool = True) -> str:
+        """Return the text of generated tokens: what a ``decoder`` says in all.
 
         Args:
             token_ids: the tokens to show.
             prompt_ids: the tokens before them; the last few are decoded along and cut off again.
+            skip_special_tokens: leave special tokens out.
         """
-        context = prompt_ids[-_CONTEXT:]
-        head = self._text(context)
-        whole = self._text(context + token_ids)
-        if whole.startswith(head) and not head.endswith("\ufffd"):
-            return whole[len(head) :]
-        return self._text(token_ids)
+        text_of = partial(self._text, skip_special_tokens=skip_special_tokens)
+        return text_after(text_of, token_ids, prompt_ids=prompt_ids)
 
-    def _text(self, token_ids: list[int]) -> str:
-        text: str = self._tokenizer.decode(token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    def decoder(self, *, prompt_ids: list[int], skip_special_tokens: bool = True) -> Decoder:
+        """Return what turns the tokens behind ``prompt_ids`` into text one by one."""
+        return IncrementalDecoder(partial(self._text, skip_special_tokens=skip_special_tokens), prompt_ids)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """Return the bytes that a token stands for; none for an id that the tokenizer does not have."""
+        return self._token_bytes(token_id)
+
+    def prompt_text(self, prompt: Prompt, token_ids: list[int]) -> str:
+        """Return a prompt as text: as it was given, else decoded from its tokens."""
+        return prompt.text if isinstance(prompt, TextPrompt) else self.decode(token_ids, prompt_ids=[])
+
+    def _ids(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=add_special_tokens).input_ids
+        return ids
+
+    def _text(self, token_ids: list[int], *, skip_special_tokens: bool) -> str:
+        text: str = self._tokenizer.decode(
+            token_ids, skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
+        )
         return text

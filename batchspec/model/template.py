@@ -1,0 +1,122 @@
+"""A model's chat template: which variables it reads, and a chat rendered with it."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, TemplateError, meta, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+
+from batchspec.errors import RequestError
+from batchspec.prompt import ChatPrompt
+
+__all__ = ["render_chat", "template_variables"]
+
+_GIVEN = {"messages", "tools", "add_generation_prompt", "continue_final_message"}  # fields of ChatPrompt themselves
+_FUNCTIONS = {"raise_exception", "strftime_now"}  # what transformers defines besides Jinja's own
+
+
+class _Generation(Extension):
+    """The block that transformers allows around the assistant's part; it renders as what it holds."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Return the block's content."""
+        line = next(parser.stream).lineno
+        return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
+
+
+@lru_cache
+def template_variables(source: str) -> frozenset[str]:
+    """Return the names that a chat template reads and does not set itself.
+
+    Raises:
+        TemplateError: if the template is no Jinja template.
+    """
+    environment = Environment(extensions=["jinja2.ext.loopcontrols", _Generation])
+    names = meta.find_undeclared_variables(environment.parse(source))
+    return frozenset(names - environment.globals.keys() - _FUNCTIONS)
+
+
+def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
+    """Return a chat as the text that the model continues.
+
+    Args:
+        tokenizer: a ``PreTrainedTokenizerBase`` with a chat template. Of several it takes the one for tools if tools
+            are given, else the default one.
+        prompt: what was asked.
+
+    Raises:
+        RequestError: the template refuses the chat, or would silently ignore the tools or a variable.
+    """
+    try:
+        source = tokenizer.get_chat_template(tools=list(prompt.tools) or None)
+        _check_variables(prompt, names=template_variables(source))
+        text: str = tokenizer.apply_chat_template(
+            [_with_parsed_arguments(message) for message in prompt.messages],
+            tools=[dict(tool) for tool in prompt.tools] or None,
+            add_generation_prompt=prompt.add_generation_prompt,
+            continue_final_message=prompt.continue_final_message,
+            tokenize=False,
+            **prompt.template_kwargs,
+        )
+    except (TemplateError, TypeError, KeyError, ValueError) as error:
+        raise RequestError(
+            f"the model's chat template refuses these messages ({error}); change their roles or order",
+            param="messages",
+        ) from error
+    return text
+
+
+def _check_variables(prompt: ChatPrompt, *, names: frozenset[str]) -> None:
+    if prompt.tools and "tools" not in names:
+        raise RequestError(
+            "this model's chat template does not render tools, so the model would not see them; "
+            f"it takes {_listed(names | {'messages'})}: leave tools away, or describe them in a message",
+            param="tools",
+            code="unsupported_parameter",
+        )
+    for name in prompt.template_kwargs:
+        if name in _GIVEN:
+            raise RequestError(
+                f'"{name}" is a field of the request; give it there, not in chat_template_kwargs',
+                param="chat_template_kwargs",
+            )
+        if name not in names:
+            raise RequestError(
+                f'this model\'s chat template has no variable "{name}"; '
+                f"chat_template_kwargs may give {_listed(names - _GIVEN)}",
+                param="chat_template_kwargs",
+            )
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _with_parsed_arguments(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message as templates expect it: the arguments of its tool calls as objects, not as JSON text.
+
+    Raises:
+        RequestError: if a call's arguments are not JSON.
+    """
+    if not message.get("tool_calls"):
+        return dict(message)
+    return {**message, "tool_calls": [_with_parsed_call(call) for call in message["tool_calls"]]}
+
+
+def _with_parsed_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call.get("function") or {})
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            function["arguments"] = json.loads(arguments or "{}")
+        except ValueError as error:
+            raise RequestError(
+                f'the arguments of the tool call "{function.get("name")}" are not JSON ({error}); give a JSON object',
+                param="messages",
+            ) from error
+    return {**call, "function": function}
