@@ -4,6 +4,7 @@ Input: ``open_source`` checks a path, ``read_requests`` streams it. Output: ``op
 ``create_journal`` and ``open_for_resume`` give the journal in it, ``responses_to_parquet`` converts what it holds.
 """
 
+from batchspec.files.defaults import RowDefaults
 from batchspec.files.finished import FinishedIndices, record_index
 from batchspec.files.identity import Columns
 from batchspec.files.journal import Journal, create_journal, read_records
@@ -14,7 +15,7 @@ from batchspec.files.resume import Recovery, open_for_resume
 from batchspec.files.rows import parse_row
 from batchspec.files.rundir import open_run
 from batchspec.files.runstate import OWN_FILES, RunState, RunStatus
-from batchspec.files.sampling_fields import RowDefaults, derive_seed
+from batchspec.files.sampling_fields import derive_seed
 from batchspec.files.source import InputSource, open_source
 
 __all__ = [

@@ -1,14 +1,30 @@
-"""Typed reading of one field of a request: the value, None when it is not given, or a sentence."""
+"""Typed reading of one field of a request: the value, None when it is not given, or a sentence.
+
+Where a field stands within another one, ``prefix`` is the path to it, as in ``stream_options.``.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from batchspec.errors import RequestError
-from batchspec.files.wording import describe
+from batchspec.files.wording import describe, shown
 
-__all__ = ["flag", "integer", "number", "required", "text", "token_ids", "wrong"]
+__all__ = [
+    "MAX_TOKEN_ID",
+    "filled_text",
+    "flag",
+    "integer",
+    "number",
+    "object_",
+    "only",
+    "required",
+    "text",
+    "texts",
+    "token_ids",
+    "wrong",
+]
 
-_MAX_TOKEN_ID = 2**31 - 1
+MAX_TOKEN_ID = 2**31 - 1
 
 
 def wrong(name: str, value: Any, right: str, *, code: str | None = None) -> RequestError:
@@ -53,20 +69,58 @@ def number(
     return float(value)
 
 
-def flag(fields: Mapping[str, Any], name: str) -> bool | None:
+def flag(fields: Mapping[str, Any], name: str, *, prefix: str = "") -> bool | None:
     """Return a boolean."""
     value = fields.get(name)
     if value is not None and not isinstance(value, bool):
-        raise wrong(name, value, "true or false", code="invalid_type")
+        raise wrong(prefix + name, value, "true or false", code="invalid_type")
     return value
 
 
-def text(fields: Mapping[str, Any], name: str) -> str | None:
+def text(fields: Mapping[str, Any], name: str, *, prefix: str = "") -> str | None:
     """Return a string."""
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        raise wrong(name, value, "a string", code="invalid_type")
+        raise wrong(prefix + name, value, "a string", code="invalid_type")
     return value
+
+
+def filled_text(fields: Mapping[str, Any], name: str, *, prefix: str = "") -> str | None:
+    """Return a string that is not empty."""
+    value = text(fields, name, prefix=prefix)
+    if value == "":
+        raise wrong(prefix + name, value, "a string with something in it")
+    return value
+
+
+def texts(value: Any, name: str) -> tuple[str, ...]:
+    """Return a list of strings, none of them empty, each once and in the order in which it first appears."""
+    if not isinstance(value, list):
+        raise wrong(name, value, "an array of strings", code="invalid_type")
+    for position, item in enumerate(value):
+        if not isinstance(item, str) or not item:
+            code = None if item == "" else "invalid_type"
+            raise wrong(f"{name}[{position}]", item, "a string with something in it", code=code)
+    return tuple(dict.fromkeys(value))
+
+
+def object_(fields: Mapping[str, Any], name: str, *, prefix: str = "") -> dict[str, Any] | None:
+    """Return an object."""
+    value = fields.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise wrong(prefix + name, value, "an object", code="invalid_type")
+    return value
+
+
+def only(fields: Mapping[str, Any], names: tuple[str, ...], *, prefix: str) -> None:
+    """Raise RequestError for the first key of an object, not null, that is none of the names."""
+    for name, value in fields.items():
+        if value is not None and name not in names:
+            raise RequestError(
+                f"{shown(prefix + name)} is not supported (found {shown(value)}): remove it",
+                param=prefix + name,
+                code="unsupported_parameter",
+            )
 
 
 def token_ids(value: Any, name: str) -> tuple[int, ...]:
@@ -76,6 +130,6 @@ def token_ids(value: Any, name: str) -> tuple[int, ...]:
     for position, token in enumerate(value):
         if isinstance(token, bool) or not isinstance(token, int):
             raise wrong(f"{name}[{position}]", token, "a token id (an integer)", code="invalid_type")
-        if not 0 <= token <= _MAX_TOKEN_ID:
-            raise wrong(f"{name}[{position}]", token, f"a token id from 0 to {_MAX_TOKEN_ID}")
+        if not 0 <= token <= MAX_TOKEN_ID:
+            raise wrong(f"{name}[{position}]", token, f"a token id from 0 to {MAX_TOKEN_ID}")
     return tuple(value)

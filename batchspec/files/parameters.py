@@ -1,120 +1,117 @@
 """Which body fields are honoured, which are knowingly ignored, and which are refused by name."""
 
-from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
-from batchspec.errors import RequestError
-from batchspec.files.wording import shown
+from batchspec.request import Endpoint
 
-__all__ = ["HONOURED", "IGNORED", "OFF_VALUES", "check_known", "check_unsupported"]
+__all__ = ["HONOURED", "IGNORED", "OFF_VALUES", "OF_ONE_ENDPOINT"]
 
 HONOURED = frozenset(
     {
+        "add_generation_prompt",
+        "add_special_tokens",
+        "allowed_token_ids",
+        "bad_words",
+        "chat_template_kwargs",
+        "continue_final_message",
+        "echo",
+        "frequency_penalty",
+        "guided_choice",
+        "guided_grammar",
+        "guided_json",
+        "guided_regex",
+        "guided_whitespace_pattern",
         "ignore_eos",
+        "include_stop_str_in_output",
+        "logit_bias",
+        "logprobs",
         "max_completion_tokens",
         "max_tokens",
         "messages",
         "min_p",
+        "min_tokens",
         "model",
         "n",
+        "presence_penalty",
         "prompt",
+        "prompt_logprobs",
+        "repetition_penalty",
+        "response_format",
         "return_token_ids",
         "seed",
+        "skip_special_tokens",
+        "stop",
         "stop_token_ids",
+        "stream",
+        "stream_options",
+        "structured_outputs",
         "temperature",
+        "tools",
         "top_k",
+        "top_logprobs",
         "top_p",
+        "truncate_prompt_tokens",
     }
 )
-IGNORED = frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier", "store", "user"})
+# They change nothing about the text: names for a server's own books and caches.
+IGNORED = frozenset(
+    {
+        "metadata",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "user",
+    }
+)
 
 # Parameters not honoured yet, each with the values that ask for nothing. None is always such a value.
 OFF_VALUES: dict[str, tuple[Any, ...]] = {
-    "add_generation_prompt": (True,),
-    "add_special_tokens": (),
-    "allowed_token_ids": ([],),
     "audio": (),
-    "bad_words": ([],),
     "best_of": (1,),
     "cache_salt": (),
     "chat_template": (),
-    "chat_template_kwargs": ({},),
-    "continue_final_message": (False,),
     "detokenize": (True,),
     "documents": ([],),
-    "echo": (False,),
-    "frequency_penalty": (0,),
     "function_call": ("none", "auto"),
     "functions": ([],),
-    "guided_choice": (),
     "guided_decoding_backend": (),
-    "guided_grammar": (),
-    "guided_json": (),
-    "guided_regex": (),
-    "guided_whitespace_pattern": (),
-    "include_stop_str_in_output": (False,),
+    "include_reasoning": (True,),
     "kv_transfer_params": (),
     "length_penalty": (1,),
-    "logit_bias": ({},),
     "logits_processors": ([],),
-    "logprobs": (False,),
-    "min_tokens": (0,),
+    "media_io_kwargs": ({},),
     "mm_processor_kwargs": ({},),
     "modalities": (["text"],),
+    "moderation": (),
     "parallel_tool_calls": (True, False),
     "prediction": (),
-    "presence_penalty": (0,),
     "priority": (0,),
-    "prompt_logprobs": (),
+    "prompt_embeds": (),
     "reasoning_effort": ("none",),
-    "repetition_penalty": (1,),
     "request_id": (),
-    "response_format": ({"type": "text"},),
-    "skip_special_tokens": (True,),
+    "return_tokens_as_token_ids": (False,),
     "spaces_between_special_tokens": (True,),
-    "stop": ([],),
-    "stream": (False,),
-    "stream_options": (),
-    "structured_outputs": ({},),
     "suffix": ("",),
     "thinking_token_budget": (),
     "tool_choice": ("none", "auto"),
-    "tools": ([],),
-    "top_logprobs": (0,),
-    "truncate_prompt_tokens": (),
+    "truncation_side": ("left",),
     "use_beam_search": (False,),
     "verbosity": (),
+    "vllm_xargs": ({},),
     "web_search_options": (),
 }
 
-
-def check_unsupported(fields: Mapping[str, Any]) -> None:
-    """Raise RequestError for the first field that asks for something that is not supported yet."""
-    for name, value in fields.items():
-        off_values = OFF_VALUES.get(name)
-        if value is None or off_values is None or any(_is_same(value, off) for off in off_values):
-            continue
-        remedy = " or ".join(["remove it", *(f"give {shown(off)}" for off in off_values)])
-        raise RequestError(
-            f'"{name}" is not supported yet (found {shown(value)}): {remedy}', param=name, code="unsupported_parameter"
-        )
-
-
-def check_known(fields: Mapping[str, Any]) -> None:
-    """Raise RequestError for the first field, not null, that is neither honoured, ignored nor known as unsupported."""
-    for name, value in fields.items():
-        if value is None or name in HONOURED or name in IGNORED or name in OFF_VALUES:
-            continue
-        near = get_close_matches(name, HONOURED, n=1)
-        remedy = f'did you mean "{near[0]}"?' if near else "remove it"
-        raise RequestError(
-            f"{shown(name)} is not supported yet (found {shown(value)}): {remedy}",
-            param=name,
-            code="unsupported_parameter",
-        )
-
-
-def _is_same(value: Any, off: Any) -> bool:
-    """Whether two JSON values are equal; unlike in Python, true is not 1."""
-    return isinstance(value, bool) == isinstance(off, bool) and bool(value == off)
+# Honoured by one endpoint only, each with the values that ask for nothing at the other.
+OF_ONE_ENDPOINT: dict[Endpoint, dict[str, tuple[Any, ...]]] = {
+    Endpoint.CHAT: {
+        "add_generation_prompt": (True,),
+        "chat_template_kwargs": ({},),
+        "continue_final_message": (False,),
+        "tools": ([],),
+        "top_logprobs": (0,),
+    },
+    Endpoint.COMPLETIONS: {"echo": (False,)},
+}

@@ -10,11 +10,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from batchspec.errors import RequestError, UsageError
+from batchspec.files.identity import Columns
 
 __all__ = ["check_parquet", "decode_nested", "parquet_rows"]
 
 _BATCH_ROWS = 64
+# Kept as JSON text where no one type fits the values of all rows. Never a column of plain text.
 _NESTED_COLUMNS = ("body", "messages", "turns")
+_NESTED_FIELDS = (
+    "chat_template_kwargs",
+    "logit_bias",
+    "messages",
+    "response_format",
+    "stream_options",
+    "structured_outputs",
+    "tools",
+)
 
 
 def check_parquet(path: str | Path) -> None:
@@ -50,14 +61,25 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RequestError]:
         return [row for offset in range(batch.num_rows) for row in _rows(batch.slice(offset, 1))]
 
 
-def decode_nested(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row with the nested columns that are kept as JSON text decoded.
+def decode_nested(row: dict[str, Any], *, columns: Columns) -> dict[str, Any]:
+    """Return the row with the nested columns that are kept as JSON text decoded; in a body that is a struct as well.
+
+    A column that the user named as the prompt's or the id's is text, unless it is ``messages`` or ``turns``.
 
     Raises:
         RequestError: such a text is not JSON.
     """
+    texts = {columns.prompt, columns.id} - {"messages", "turns"}
+    body = row.get("body")
+    if isinstance(body, dict) and "body" not in texts:
+        row = row | {"body": _decoded(body, _NESTED_FIELDS)}
+    return _decoded(row, tuple(name for name in (*_NESTED_COLUMNS, *_NESTED_FIELDS) if name not in texts))
+
+
+def _decoded(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the row with the texts under these names decoded."""
     decoded = dict(row)
-    for name in _NESTED_COLUMNS:
+    for name in names:
         if isinstance(row.get(name), str):
             try:
                 decoded[name] = orjson.loads(row[name])

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
+from batchspec.files.defaults import RowDefaults
 from batchspec.files.identity import Columns, glimpse
 from batchspec.files.parquet_in import decode_nested
 from batchspec.files.rows import parse_row
-from batchspec.files.sampling_fields import RowDefaults
 from batchspec.files.seen import SeenIds
 from batchspec.files.source import InputSource
 from batchspec.files.wording import shown
@@ -36,7 +36,7 @@ def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefault
                 # Looked up before the row is checked: a rejected row has used its id as well.
                 first = line if custom_id is None else seen.first_line(custom_id, line=line)
                 if source.is_parquet:
-                    row = decode_nested(row)
+                    row = decode_nested(row, columns=columns)
                 request = parse_row(row, index=index, line=line, columns=columns, defaults=defaults)
                 if custom_id is None:
                     first = seen.first_line(request.custom_id, line=line)

@@ -1,28 +1,23 @@
 """One row of input, a batch line or a bare row, to one Request."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from batchspec.errors import RequestError
-from batchspec.files.fields import required, text, wrong
+from batchspec.files.content import bare_content, batch_content
+from batchspec.files.defaults import RowDefaults
+from batchspec.files.fields import flag, required, text, wrong
 from batchspec.files.identity import Columns, read_category, read_custom_id
-from batchspec.files.parameters import HONOURED, OFF_VALUES, check_known, check_unsupported
-from batchspec.files.prompts import parse_messages, parse_prompt, parse_turns
-from batchspec.files.sampling_fields import RowDefaults, parse_sampling
-from batchspec.files.wording import listed, shown
-from batchspec.request import Endpoint, Prompt, Request
+from batchspec.files.length_fields import parse_truncation
+from batchspec.files.output_fields import parse_streaming
+from batchspec.files.parameters import HONOURED, OFF_VALUES
+from batchspec.files.rendering_fields import apply_rendering
+from batchspec.files.sampling_fields import parse_sampling
+from batchspec.files.support import check_endpoint, check_known, check_unsupported
+from batchspec.files.wording import shown
+from batchspec.request import Endpoint, Request
 
 __all__ = ["parse_row"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Content:
-    """What a row asks, apart from how it is sampled."""
-
-    endpoint: Endpoint
-    prompts: tuple[Prompt, ...]
-    turns: tuple[str, ...] = ()
 
 
 def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns, defaults: RowDefaults) -> Request:
@@ -33,7 +28,7 @@ def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns
         index: 0-based ordinal of the row.
         line: its 1-based number, which names a bare row without an id.
         columns: where a bare row keeps its prompt and its id, if not under the usual names.
-        defaults: for sampling fields that the row does not give.
+        defaults: for fields that the row does not give.
 
     Raises:
         RequestError: the row cannot be served; the sentence names the field, the value and what would be right.
@@ -45,20 +40,27 @@ def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns
     check_unsupported(fields)
     if is_batch:
         check_known(fields)
-    content = _batch_content(row, fields) if is_batch else _bare_content(row, columns=columns)
+    content = batch_content(row, fields) if is_batch else bare_content(row, columns=columns)
+    check_endpoint(fields, endpoint=content.endpoint)
     sampling = parse_sampling(fields, endpoint=content.endpoint, custom_id=custom_id, defaults=defaults)
-    if content.turns and sampling.n > 1:
-        raise wrong("n", sampling.n, '1 (or leave it out) in a row with several "turns"')
+    prompts = apply_rendering(content.prompts, fields)
+    if content.turns:
+        _check_turns(fields)
+    is_stream, include_usage = parse_streaming(fields, defaults=defaults)
     return Request(
         index=index,
         line=line,
         custom_id=custom_id,
         endpoint=content.endpoint,
-        prompts=content.prompts,
+        prompts=prompts,
         turns=content.turns,
         sampling=sampling,
         category=category,
         model=text(fields, "model"),
+        echo=flag(fields, "echo") or False,
+        truncate_prompt_tokens=parse_truncation(fields),
+        stream=is_stream,
+        include_usage=include_usage,
     )
 
 
@@ -85,20 +87,6 @@ def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return body
 
 
-def _batch_content(row: Mapping[str, Any], body: Mapping[str, Any]) -> _Content:
-    endpoint = Endpoint(row["url"])
-    name, other = ("messages", "prompt") if endpoint is Endpoint.CHAT else ("prompt", "messages")
-    if body.get(name) is None:
-        raise RequestError(
-            f'"{name}" is missing from "body": {endpoint} needs it', param=name, code="missing_required_parameter"
-        )
-    if body.get(other) is not None:
-        raise RequestError(f'"{other}" does not belong to {endpoint}: remove it or change "url"', param=other)
-    if endpoint is Endpoint.CHAT:
-        return _Content(endpoint=endpoint, prompts=(parse_messages(body[name]),))
-    return _Content(endpoint=endpoint, prompts=parse_prompt(body[name]))
-
-
 def _bare_fields(row: Mapping[str, Any], *, columns: Columns) -> Mapping[str, Any]:
     """Return the parameters among a bare row's columns; the prompt's and the id's own columns are none of them."""
     fields = {name: value for name, value in row.items() if name not in (columns.prompt, columns.id)}
@@ -107,24 +95,9 @@ def _bare_fields(row: Mapping[str, Any], *, columns: Columns) -> Mapping[str, An
     return fields
 
 
-def _bare_content(row: Mapping[str, Any], *, columns: Columns) -> _Content:
-    given = [name for name, value in row.items() if value is not None]
-    wanted = ("prompt", "messages", "turns") if columns.prompt is None else (columns.prompt,)
-    names = [name for name in wanted if name in given]
-    if len(names) > 1:
-        raise RequestError(f"the row has {listed(names)}: keep one, or choose it with --prompt-column", param=names[1])
-    if not names:
-        raise RequestError(
-            f"the row has no {' or '.join(map(shown, wanted))} (it has {listed(given) or 'nothing'}): add it, or name"
-            " the column that holds the prompt with --prompt-column",
-            param=wanted[0],
-            code="missing_required_parameter",
-        )
-    name = names[0]
-    value = row[name]
-    if name == "turns":
-        chat, turns = parse_turns(value)
-        return _Content(endpoint=Endpoint.CHAT, prompts=(chat,), turns=turns)
-    if name == "messages" or (isinstance(value, list) and value and isinstance(value[0], dict)):
-        return _Content(endpoint=Endpoint.CHAT, prompts=(parse_messages(value, name=name),))
-    return _Content(endpoint=Endpoint.COMPLETIONS, prompts=parse_prompt(value, name=name))
+def _check_turns(fields: Mapping[str, Any]) -> None:
+    """Raise RequestError for what cannot be asked of a conversation: several answers to a turn, or none of its own."""
+    for name, right in {"n": 1, "continue_final_message": False}.items():
+        value = fields.get(name)
+        if value is not None and value != right:
+            raise wrong(name, value, f'{shown(right)} (or leave it out) in a row with several "turns"')

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
+from batchspec.errors import RequestError
 from batchspec.files import Columns, RowDefaults, open_source, parse_row, read_requests
 from batchspec.request import Intake, RejectedLine, Request
 
@@ -43,3 +45,13 @@ def served(intake: Intake) -> Request:
 def rejected(intake: Intake) -> RejectedLine:
     assert isinstance(intake, RejectedLine), intake
     return intake
+
+
+def error_of(
+    row: dict[str, Any], *, columns: Columns | None = None, defaults: RowDefaults | None = None
+) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        parse(row, columns=columns, defaults=defaults)
+    assert ": " in caught.value.message
+    assert "\n" not in caught.value.message
+    return caught.value

@@ -71,7 +71,7 @@ def test_null_fields_of_structs_are_not_given(path: Path) -> None:
     formats = [{"type": "text", "schema": None}, {"type": "json_schema", "schema": "{}"}]
     first, second = read(write(path, {"prompt": ["a", "b"], "response_format": formats}))
     assert served(first).prompts == (TextPrompt(text="a"),)
-    assert rejected(second).param == "response_format"
+    assert rejected(second).param == "response_format.schema"
 
 
 def test_rows_are_numbered_across_batches_and_groups(path: Path) -> None:
