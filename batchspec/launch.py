@@ -1,23 +1,27 @@
-"""From a loaded model and plain settings to an engine: how long sequences may be, how many pages there are."""
+"""From a model's name and plain settings to an engine: how long sequences may be, how many pages there are."""
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from batchspec.acceptance import Level
 from batchspec.assembly import Limits
 from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.counters import Counters
-from batchspec.drafting import SpeculativeConfig, make_drafter
+from batchspec.drafting import make_drafter
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.model.cache import KVCache
-from batchspec.model.load import LoadedModel
+from batchspec.model.load import LoadedModel, load_model
+from batchspec.model.locate import EMBEDDED_TARGET
 from batchspec.model.runner import ModelRunner
 from batchspec.scheduler import Scheduler
+from batchspec.settings import EngineSettings
 
-__all__ = ["EngineSettings", "build_engine"]
+__all__ = ["EngineSettings", "Launched", "build_engine", "launch"]
 
 BLOCK_SIZE = 16
 _SMALL_MODEL = 30_000_000  # parameters below which one thread does as well as two, and far better on a busy machine
@@ -25,26 +29,57 @@ _SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineSettings:
-    """What a user can set about the engine.
+class Launched:
+    """An engine, and what was found out on the way to it.
 
     Attributes:
-        max_num_seqs: the most sequences in the running batch.
-        max_num_batched_tokens: the most tokens in one forward pass.
-        max_model_len: the most tokens in a sequence; None for what the model's configuration allows.
-        kv_cache_memory: bytes for keys and values; None for enough for a full batch, within a share of free memory.
-        speculative: the drafter's configuration.
-        level: what is recorded for each request.
-        timing: whether records carry timing fields.
+        core: the engine.
+        dimensions: what the settings came to on this machine.
+        resolved: what ``auto`` came to.
+        generation_defaults: sampling values of the model's generation_config.json, under that file's names.
     """
 
-    max_num_seqs: int = 64
-    max_num_batched_tokens: int = 2048
-    max_model_len: int | None = None
-    kv_cache_memory: int | None = None
-    speculative: SpeculativeConfig = field(default_factory=SpeculativeConfig)
-    level: Level = Level.NONE
-    timing: bool = False
+    core: EngineCore
+    dimensions: Mapping[str, int]
+    resolved: Mapping[str, Any]
+    generation_defaults: Mapping[str, Any]
+
+
+def launch(
+    model: str | Path | None, settings: EngineSettings, *, device: str, dtype: str, generation_config: str
+) -> Launched:
+    """Load a model and return an engine that runs it.
+
+    Args:
+        model: None for the embedded model.
+        settings: of the engine.
+        device: as in ``load_model``, like the two after it.
+        dtype: see there.
+        generation_config: see there.
+
+    Raises:
+        UsageError: when the settings do not fit the model or the memory.
+        ModelError: when the model cannot be loaded or run.
+    """
+    name = EMBEDDED_TARGET if model is None else model
+    loaded = load_model(name, device=device, dtype=dtype, generation_config=generation_config)
+    core = build_engine(loaded, settings)
+    pool = core.scheduler.pool
+    return Launched(
+        core=core,
+        dimensions={
+            "max_model_len": core.desk.limits.max_model_len,
+            "num_blocks": pool.num_blocks,
+            "block_size": pool.block_size,
+            "num_threads": torch.get_num_threads(),
+        },
+        resolved={
+            "dtype": str(loaded.dtype).removeprefix("torch."),
+            "device": loaded.device.type,
+            "model_fingerprint": loaded.fingerprint,
+        },
+        generation_defaults=loaded.generation_defaults,
+    )
 
 
 def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:

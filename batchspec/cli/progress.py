@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from batchspec.desk import Progress
+from batchspec.api import Progress
 from batchspec.job.estimate import RowCount
 from batchspec.job.meter import Meter
 

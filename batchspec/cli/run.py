@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _WIDTH_OF_FILES = 100
+_MODELS = "the model's, else "
 
 
 class Level(StrEnum):
@@ -64,17 +65,40 @@ def run(
     ] = None,
     prompt_lookup_min: Annotated[int | None, typer.Option(help="Shortest n-gram.", show_default="1")] = None,
     prompt_lookup_max: Annotated[int | None, typer.Option(help="Longest n-gram.", show_default="3")] = None,
+    forced_tokens: Annotated[
+        bool, typer.Option("--forced-tokens", help="Where the drafter has nothing, draft what a grammar forces.")
+    ] = False,
     level: Annotated[Level, typer.Option(help="Acceptance metrics in every record.")] = Level.none,
     timing: Annotated[bool, typer.Option("--timing", help="Timing fields in every record.")] = False,
     metrics_port: Annotated[int | None, typer.Option(help="Serve the Prometheus counters while running.")] = None,
     metrics_host: Annotated[str, typer.Option(help="Address to serve them on.")] = "127.0.0.1",
-    max_tokens: Annotated[int | None, typer.Option(help="Most tokens to generate.")] = None,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Nucleus sampling; 1 keeps every token.")] = 1.0,
-    top_k: Annotated[int, typer.Option(help="Keep the k likeliest tokens; 0 keeps every token.")] = 0,
-    min_p: Annotated[float, typer.Option(help="Drop tokens less likely than this share of the likeliest.")] = 0.0,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(help="Most tokens to generate.", show_default=_MODELS + "16, for chats the context's end"),
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="0 is greedy.", show_default=_MODELS + "1.0")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Nucleus sampling; 1 keeps every token.", show_default=_MODELS + "1.0")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(help="Keep the k likeliest tokens; 0 keeps every token.", show_default=_MODELS + "0")
+    ] = None,
+    min_p: Annotated[
+        float | None,
+        typer.Option(help="Drop tokens less likely than this share of the likeliest.", show_default=_MODELS + "0.0"),
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None,
+        typer.Option(help="Above 1, tokens that were there before get less likely.", show_default=_MODELS + "1.0"),
+    ] = None,
+    generation_config: Annotated[
+        str, typer.Option(help="The model's sampling defaults: auto, openai for none, or a directory with others.")
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="From which, with its id, a row without a seed gets its own.")] = 0,
     ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Generate on behind the end of sequence.")] = False,
+    enable_force_include_usage: Annotated[
+        bool, typer.Option("--enable-force-include-usage", help="Streams end with their usage, asked for or not.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON document.")] = False,
 ) -> int:
     """Serve every request of a file with speculative decoding and report how well the drafts did.
@@ -84,6 +108,7 @@ def run(
     from batchspec.acceptance import Level as AcceptanceLevel
     from batchspec.files import Columns, RowDefaults
     from batchspec.job.settings import JobSettings, default_run_dir, parse_bytes, parse_speculative
+    from batchspec.settings import EngineSettings
 
     speculative = parse_speculative(
         speculative_config,
@@ -92,6 +117,7 @@ def run(
             "num_speculative_tokens": num_speculative_tokens,
             "prompt_lookup_min": prompt_lookup_min,
             "prompt_lookup_max": prompt_lookup_max,
+            "forced_tokens": forced_tokens or None,
         },
     )
     settings = JobSettings(
@@ -102,13 +128,16 @@ def run(
         model=model,
         dtype=dtype,
         device=device,
-        max_num_seqs=max_num_seqs,
-        max_num_batched_tokens=max_num_batched_tokens,
-        max_model_len=max_model_len,
-        kv_cache_memory=parse_bytes(kv_cache_memory),
-        speculative=speculative,
-        level=AcceptanceLevel(level.value),
-        timing=timing,
+        generation_config=generation_config,
+        engine=EngineSettings(
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            max_model_len=max_model_len,
+            kv_cache_memory=parse_bytes(kv_cache_memory),
+            speculative=speculative,
+            level=AcceptanceLevel(level.value),
+            timing=timing,
+        ),
         in_order=order is Order.input,
         columns=Columns(prompt=prompt_column, id=id_column),
         defaults=RowDefaults(
@@ -117,8 +146,10 @@ def run(
             top_p=top_p,
             top_k=top_k,
             min_p=min_p,
+            repetition_penalty=repetition_penalty,
             run_seed=seed,
             ignore_eos=ignore_eos,
+            force_include_usage=enable_force_include_usage,
         ),
         metrics_port=metrics_port,
         metrics_host=metrics_host,

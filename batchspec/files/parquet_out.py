@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from batchspec.errors import UsageError
 from batchspec.files.atomic import whole_file
 from batchspec.files.journal import read_records
+from batchspec.report.bodies import body_facts
 
 __all__ = ["RESPONSE_SCHEMA", "read_responses", "responses_to_parquet"]
 
@@ -19,6 +20,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "id": pa.string(),
     "custom_id": pa.string(),
     "category": pa.string(),
+    "sampling": pa.string(),
     "status_code": pa.int32(),
     "text": pa.string(),
     "finish_reason": pa.string(),
@@ -67,17 +69,18 @@ def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of one record; the tokens of a stream that does not tell its usage are null."""
     response, error = record.get("response") or {}, record.get("error") or {}
-    body = response.get("body") or {}
-    choice = (body.get("choices") or [{}])[0]
-    usage = body.get("usage") or {}
+    facts = body_facts(response.get("body") or {})
+    usage = facts.usage or {}
     return {
         "id": record["id"],
         "custom_id": record.get("custom_id"),
         "category": record.get("category"),
+        "sampling": _as_json(record.get("sampling")),
         "status_code": response.get("status_code"),
-        "text": choice["message"].get("content") if "message" in choice else choice.get("text"),
-        "finish_reason": choice.get("finish_reason"),
+        "text": facts.text,
+        "finish_reason": facts.finish_reason,
         "error_message": error.get("message"),
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),
@@ -98,7 +101,7 @@ def read_responses(path: Path) -> Iterator[dict[str, Any]]:
     """
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            columns = ["id", "custom_id", "category", "response", "error"]
+            columns = ["id", "custom_id", "category", "sampling", "response", "error"]
             batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=64, columns=columns))
             yield from map(_record, chain.from_iterable(batches))
     except (pa.ArrowException, OSError, KeyError) as error:
@@ -106,9 +109,10 @@ def read_responses(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record of one row; a record without a category has no such key."""
-    record = {
-        name: row[name] for name in ("id", "custom_id", "category") if name != "category" or row[name] is not None
-    }
-    pieces = {name: None if row[name] is None else orjson.loads(row[name]) for name in ("response", "error")}
-    return record | pieces
+    """Return the record of one row; a record without a category or sampling parameters has no such key."""
+    record = {"id": row["id"], "custom_id": row["custom_id"]}
+    if row["category"] is not None:
+        record["category"] = row["category"]
+    if row.get("sampling") is not None:
+        record["sampling"] = orjson.loads(row["sampling"])
+    return record | {name: None if row[name] is None else orjson.loads(row[name]) for name in ("response", "error")}

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from batchspec.acceptance import AcceptanceRecorder
-from batchspec.engine import EngineCore
-from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
+from batchspec.api import Engine
+from batchspec.reconcile import AcceptanceSums, Reconciliation
 
 __all__ = ["RunAccount"]
 
@@ -14,24 +13,24 @@ class RunAccount:
     """Sums of requests whose records carry no metrics, carried over interruptions, beside an engine's counters.
 
     Args:
-        engine: whose counters and recorders are the two accounts.
-        has_records: whether records carry metrics (the level is not none).
+        engine: which keeps the two accounts of this process.
     """
 
-    def __init__(self, *, engine: EngineCore, has_records: bool):
+    def __init__(self, engine: Engine):
         self.engine = engine
-        self.has_records = has_records
         self.elapsed_seconds = 0.0
         self._carried: dict[str, AcceptanceSums] = {}
 
     def state(self, *, elapsed_seconds: float) -> dict[str, Any]:
         """Return what the checkpoint keeps: everything counted so far, and what no written record accounts for."""
-        unreported = {cause: sums.totals() for cause, sums in self._unreported().items()}
+        unreported = dict(self._carried)
+        for cause, sums in self.engine.unreported().items():
+            unreported[cause] = unreported.get(cause, AcceptanceSums()) + sums
         return {
             "elapsed_seconds": self.elapsed_seconds + elapsed_seconds,
             "counters": self.engine.counters.snapshot(),
-            "unreported": unreported,
-            "in_flight": self._in_flight().totals(),
+            "unreported": {cause: sums.totals() for cause, sums in unreported.items()},
+            "in_flight": self.engine.in_flight().totals(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -48,32 +47,8 @@ class RunAccount:
 
     def reconcile(self, reported: AcceptanceSums) -> Reconciliation | None:
         """Compare the accounts; None when there is no per-request account."""
-        if not self.has_records:
-            return None
-        totals = AcceptanceSums.from_totals(self.engine.counters.totals())
-        return reconcile(reported=reported, unreported=self._unreported(), totals=totals)
+        return self.engine.reconcile(reported, carried=self._carried)
 
     def _carry(self, cause: str, sums: AcceptanceSums) -> None:
         if any(sums.counts().values()):
             self._carried[cause] = self._carried.get(cause, AcceptanceSums()) + sums
-
-    def _unreported(self) -> dict[str, AcceptanceSums]:
-        found = dict(self._carried)
-        for cause, recorder in self.engine.desk.unreported.items():
-            found[cause] = found.get(cause, AcceptanceSums()) + _sums(recorder)
-        return found
-
-    def _in_flight(self) -> AcceptanceSums:
-        """Return the sums of requests whose records are not written: still running, or waiting for an earlier one."""
-        total = AcceptanceSums()
-        for recorder in self.engine.desk.in_flight():
-            total += _sums(recorder)
-        for record in self.engine.desk.held():
-            metrics = record["response"]["body"].get("metrics") or {}
-            if metrics.get("speculative_decoding"):
-                total += AcceptanceSums.from_document(metrics["speculative_decoding"])
-        return total
-
-
-def _sums(recorder: AcceptanceRecorder) -> AcceptanceSums:
-    return AcceptanceSums.from_histogram(recorder.acceptance_histogram, recorder.num_draft_tokens)

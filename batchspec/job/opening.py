@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from batchspec.errors import UsageError
@@ -21,13 +20,11 @@ class OpenedJob:
     Attributes:
         settings: what to do.
         source: the input.
-        model: what to load.
         state: the run directory.
     """
 
     settings: JobSettings
     source: InputSource
-    model: str | Path
     state: RunState
 
 
@@ -44,8 +41,7 @@ def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
     source = open_source(settings.input)
     if settings.output is not None:
         check_output(settings.output, input_path=settings.input)
-    model = settings.model or EMBEDDED_TARGET
-    found = locate(model)
+    found = locate(settings.model or EMBEDDED_TARGET)
     state = open_run(
         settings.run_dir,
         parameters=settings.parameters(),
@@ -59,7 +55,7 @@ def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
     )
     if state.status is RunStatus.FINISHED:
         return _finished(state, settings)
-    return OpenedJob(settings=settings, source=source, model=model, state=state)
+    return OpenedJob(settings=settings, source=source, state=state)
 
 
 def check_resolved(state: RunState, resolved: Mapping[str, Any]) -> None:

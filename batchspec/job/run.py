@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
-import torch
-
-from batchspec.acceptance import Level
-from batchspec.engine import EngineCore
+from batchspec.api import Engine
 from batchspec.errors import DamagedInputError
 from batchspec.files import (
     FinishedIndices,
@@ -29,9 +26,6 @@ from batchspec.job.serve import serve_metrics
 from batchspec.job.settings import JobSettings
 from batchspec.job.stopping import stop_on_signal
 from batchspec.job.watch import Silent, Watcher
-from batchspec.launch import EngineSettings, build_engine
-from batchspec.model.load import load_model
-from batchspec.reconcile import AcceptanceSums
 from batchspec.report import Aggregate, report_document, throughput_document
 from batchspec.request import Intake
 
@@ -57,13 +51,10 @@ def run_job(settings: JobSettings, *, watcher: Watcher | None = None) -> JobOutc
 def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
     """Load the model and serve what is left of a job that was found fit to run; raises as ``run_job``."""
     settings, state = opened.settings, opened.state
-    loaded = load_model(opened.model, device=settings.device, dtype=settings.dtype)
-    dtype = str(loaded.dtype).removeprefix("torch.")
-    resolved = {"dtype": dtype, "device": loaded.device.type, "model_fingerprint": loaded.fingerprint}
-    check_resolved(state, resolved)
-    engine = build_engine(loaded, _engine_settings(settings))
+    engine = _engine(opened)
+    check_resolved(state, engine.resolved)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
-        state.begin(versions=_versions(), resolved=resolved, engine=_engine_document(engine))
+        state.begin(versions=_versions(), resolved=engine.resolved, engine=engine.dimensions)
         return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
 
 
@@ -73,7 +64,7 @@ class _Run:
 
     settings: JobSettings
     source: InputSource
-    engine: EngineCore
+    engine: Engine
     state: RunState
     watcher: Watcher
     aggregate: Aggregate = field(default_factory=Aggregate)
@@ -82,7 +73,7 @@ class _Run:
     finished: FinishedIndices = field(default_factory=FinishedIndices)
 
     def __post_init__(self) -> None:
-        self.account = RunAccount(engine=self.engine, has_records=self.settings.level is not Level.NONE)
+        self.account = RunAccount(self.engine)
 
     def serve(self) -> JobOutcome:
         """Serve what is left to serve, then close."""
@@ -96,7 +87,7 @@ class _Run:
             elapsed = time.monotonic() - started
             journal.checkpoint(self.account.state(elapsed_seconds=elapsed))
             num_records = journal.num_records
-        if self.engine.is_stopping:
+        if self.engine.is_stopped:
             self.state.save(status="interrupted", counts={"num_records": num_records})
             return _interrupted(num_records)
         return self._close(elapsed + self.account.elapsed_seconds)
@@ -113,7 +104,7 @@ class _Run:
         if recovery.state is not None:
             self.account.restore(recovery.state)
         else:
-            self.account.forget(self._reported())
+            self.account.forget(self.aggregate.sums())
         self.watcher.say(f"continuing in {self.state.directory} behind {recovery.num_records} finished records")
         return journal
 
@@ -130,34 +121,31 @@ class _Run:
 
     def _lines(self) -> Iterator[Intake]:
         """Yield the lines that have no record yet; a damaged input ends them early and is remembered."""
-        rows = read_requests(self.source, columns=self.settings.columns, defaults=self.settings.defaults)
+        rows = read_requests(self.source, columns=self.settings.columns, defaults=self.engine.defaults)
         try:
             yield from (line for line in rows if line.index not in self.finished)
         except DamagedInputError as error:
             self.damage = str(error)
 
-    def _reported(self) -> AcceptanceSums:
-        acceptance = self.aggregate.document()["acceptance"]
-        return AcceptanceSums.from_document(acceptance["pooled"]) if acceptance else AcceptanceSums()
-
     def _close(self, elapsed_seconds: float) -> JobOutcome:
         """Reconcile, write every report and say how it went."""
         document = self.aggregate.document()
-        name = self.engine.desk.limits.model_name
-        reconciliation = self.account.reconcile(self._reported())
+        tokens = document["tokens"]
+        is_known = not tokens["num_requests_without_usage"]
+        reconciliation = self.account.reconcile(self.aggregate.sums())
         report = report_document(
             document,
             reconciliation=None if reconciliation is None else reconciliation.document(),
             totals=self.engine.counters.totals(),
             run={
-                "model": name,
+                "model": self.engine.model_name,
                 "input": self.settings.input,
                 **self.settings.parameters(),
                 "resolved": self.state.manifest["resolved"],
             },
             throughput=throughput_document(
-                num_prompt_tokens=document["tokens"]["prompt_tokens"],
-                num_output_tokens=document["tokens"]["completion_tokens"],
+                num_prompt_tokens=tokens["prompt_tokens"] if is_known else None,
+                num_output_tokens=tokens["completion_tokens"] if is_known else None,
                 elapsed_seconds=elapsed_seconds,
             ),
         )
@@ -187,27 +175,22 @@ class _Run:
         return (*sentences, f"responses, counters and reports are in {self.state.directory}")
 
 
-def _engine_settings(settings: JobSettings) -> EngineSettings:
-    return EngineSettings(
-        max_num_seqs=settings.max_num_seqs,
-        max_num_batched_tokens=settings.max_num_batched_tokens,
-        max_model_len=settings.max_model_len,
-        kv_cache_memory=settings.kv_cache_memory,
-        speculative=settings.speculative,
-        level=settings.level,
-        timing=settings.timing,
+def _engine(opened: OpenedJob) -> Engine:
+    settings, engine = opened.settings, opened.settings.engine
+    return Engine(
+        settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        max_model_len=engine.max_model_len,
+        kv_cache_memory=engine.kv_cache_memory,
+        speculative_config=engine.speculative,
+        level=engine.level,
+        timing=engine.timing,
+        generation_config=settings.generation_config,
+        defaults=settings.defaults,
     )
-
-
-def _engine_document(engine: EngineCore) -> dict[str, int]:
-    """Return what the settings came to on this machine."""
-    pool = engine.scheduler.pool
-    return {
-        "max_model_len": engine.desk.limits.max_model_len,
-        "num_blocks": pool.num_blocks,
-        "block_size": pool.block_size,
-        "num_threads": torch.get_num_threads(),
-    }
 
 
 def _versions() -> dict[str, str]:

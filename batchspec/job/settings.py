@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batchspec.acceptance import Level
 from batchspec.drafting import SpeculativeConfig
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults
+from batchspec.settings import LARGEST, EngineSettings
 
 __all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "t": 10**12}
-_LARGEST = 2**31 - 1
 _DEFAULT_LOOKUP = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
 
 
@@ -31,13 +30,9 @@ class JobSettings:
         model: directory, hub id or GGUF file; None for the embedded model.
         dtype: auto, float32, bfloat16 or float16.
         device: auto, cpu or cuda.
-        max_num_seqs: as in EngineSettings, and so are the next three.
-        max_num_batched_tokens: see there.
-        max_model_len: see there.
-        kv_cache_memory: see there; bytes.
-        speculative: the drafter's configuration.
-        level: what is recorded for each request.
-        timing: whether records carry timing fields.
+        generation_config: where sampling defaults come from behind ``defaults``: auto for the model's own, openai for
+            none, or a directory with a generation_config.json.
+        engine: how large the engine is, how it drafts and what it records.
         in_order: records in the order of the lines; otherwise as they are done.
         columns: names of the prompt and id columns.
         defaults: sampling parameters for rows that do not give them.
@@ -52,13 +47,8 @@ class JobSettings:
     model: str | None = None
     dtype: str = "auto"
     device: str = "auto"
-    max_num_seqs: int = 64
-    max_num_batched_tokens: int = 2048
-    max_model_len: int | None = None
-    kv_cache_memory: int | None = None
-    speculative: SpeculativeConfig = field(default_factory=SpeculativeConfig)
-    level: Level = Level.NONE
-    timing: bool = False
+    generation_config: str = "auto"
+    engine: EngineSettings = field(default_factory=EngineSettings)
     in_order: bool = True
     columns: Columns = field(default_factory=Columns)
     defaults: RowDefaults = field(default_factory=RowDefaults)
@@ -67,45 +57,36 @@ class JobSettings:
 
     def parameters(self) -> dict[str, Any]:
         """Return everything that must stay the same for an interrupted run to be continued, by flag name."""
-        defaults = asdict(self.defaults)
+        engine, defaults = self.engine, asdict(self.defaults)
         return {
             "dtype": self.dtype,
             "device": self.device,
-            "max_num_seqs": self.max_num_seqs,
-            "max_num_batched_tokens": self.max_num_batched_tokens,
-            "max_model_len": self.max_model_len,
-            "kv_cache_memory": self.kv_cache_memory,
-            **self.speculative.document(),
-            "level": str(self.level),
-            "timing": self.timing,
+            "max_num_seqs": engine.max_num_seqs,
+            "max_num_batched_tokens": engine.max_num_batched_tokens,
+            "max_model_len": engine.max_model_len,
+            "kv_cache_memory": engine.kv_cache_memory,
+            **engine.speculative.document(),
+            "level": str(engine.level),
+            "timing": engine.timing,
             "order": "input" if self.in_order else "completion",
             "prompt_column": self.columns.prompt,
             "id_column": self.columns.id,
+            "generation_config": self.generation_config,
             "seed": defaults.pop("run_seed"),
+            "enable_force_include_usage": defaults.pop("force_include_usage"),
             **defaults,
         }
 
     def check(self) -> None:
         """Raise UsageError for settings that cannot work, whatever the model and the input."""
-        for name in ("max_num_seqs", "max_num_batched_tokens"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
-        if self.max_model_len is not None and self.max_model_len < 2:
-            raise UsageError(f"--max-model-len must be at least 2 (a prompt and an answer), not {self.max_model_len}.")
-        if self.level is not Level.NONE and self.speculative.method == "none":
-            raise UsageError(
-                f"--level {self.level} records speculation, but --method none switches it off: "
-                "choose a drafter or drop --level."
-            )
-        for name in ("max_num_seqs", "max_num_batched_tokens", "max_model_len"):
-            if (getattr(self, name) or 0) > _LARGEST:
-                raise UsageError(f"--{name.replace('_', '-')} must be at most {_LARGEST}, not {getattr(self, name)}.")
+        self.engine.check()
         if self.metrics_port is not None and not 1 <= self.metrics_port <= 65535:
             raise UsageError(f"--metrics-port must be from 1 to 65535, not {self.metrics_port}.")
         _check_name("device", self.device, ("auto", "cpu", "cuda"))
         _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
             raise UsageError(f"--output {self.output}: give its name the extension .jsonl or .parquet.")
+        _check_generation_config(self.generation_config)
         _check_defaults(self.defaults)
 
 
@@ -114,22 +95,29 @@ def _check_name(flag: str, value: str, names: tuple[str, ...]) -> None:
         raise UsageError(f"--{flag} {value!r} is not known; choose one of {', '.join(names)}.")
 
 
+def _check_generation_config(choice: str) -> None:
+    if choice not in ("auto", "openai") and not (Path(choice) / "generation_config.json").is_file():
+        raise UsageError(
+            f"--generation-config {choice!r} is neither auto, openai nor a directory with a generation_config.json."
+        )
+
+
 def _check_defaults(defaults: RowDefaults) -> None:
     """Raise UsageError for a sampling default that would be refused in a request."""
-    ranges: dict[str, tuple[float, float]] = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1)}
+    ranges = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1), "repetition_penalty": (0, LARGEST)}
     for name, (low, high) in ranges.items():
-        value = getattr(defaults, name)
-        if not low <= value <= high or (name == "top_p" and value == 0):
-            bound = f"above {low}" if name == "top_p" else f"at least {low}"
+        value, is_low_excluded = getattr(defaults, name), name in ("top_p", "repetition_penalty")
+        if value is not None and (not low <= value <= high or (is_low_excluded and value == low)):
+            bound = f"above {low}" if is_low_excluded else f"at least {low}"
             raise UsageError(f"--{name.replace('_', '-')} must be {bound} and at most {high}, not {value}.")
     if defaults.max_tokens is not None and defaults.max_tokens < 1:
         raise UsageError(f"--max-tokens must be at least 1, not {defaults.max_tokens}.")
     for name in ("max_tokens", "top_k"):
-        if (getattr(defaults, name) or 0) > _LARGEST:
-            raise UsageError(f"--{name.replace('_', '-')} must be at most {_LARGEST}, not {getattr(defaults, name)}.")
+        if (getattr(defaults, name) or 0) > LARGEST:
+            raise UsageError(f"--{name.replace('_', '-')} must be at most {LARGEST}, not {getattr(defaults, name)}.")
     if not -(2**63) <= defaults.run_seed < 2**63:
         raise UsageError(f"--seed must fit in 64 bits, from {-(2**63)} to {2**63 - 1}, not {defaults.run_seed}.")
-    if defaults.top_k < 0:
+    if defaults.top_k is not None and defaults.top_k < 0:
         raise UsageError(f"--top-k must be at least 1, or 0 to keep every token, not {defaults.top_k}.")
 
 
@@ -165,8 +153,8 @@ def parse_speculative(config: str | None, flags: Mapping[str, Any]) -> Speculati
         if given.get("method") == "none" and len(given) > 1:
             others = ", ".join(f"--{key.replace('_', '-')}" for key in given if key != "method")
             raise UsageError(f"{others} has no effect with --method none: drop one of them.")
-        has_lookup = any(key in given for key in _DEFAULT_LOOKUP)
-        return SpeculativeConfig.from_mapping(given if has_lookup else _DEFAULT_LOOKUP | given)
+        is_bare = given.get("method", "ngram") == "ngram" and not any(key in given for key in _DEFAULT_LOOKUP)
+        return SpeculativeConfig.from_mapping(_DEFAULT_LOOKUP | given if is_bare else given)
     if given:
         flag = f"--{next(iter(given)).replace('_', '-')}"
         raise UsageError(f"{flag} and --speculative-config both configure the drafter: give one of them.")

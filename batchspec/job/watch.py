@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from batchspec.desk import Progress
+from batchspec.api import Progress
 from batchspec.job.estimate import RowCount
 
 __all__ = ["Silent", "Watcher"]

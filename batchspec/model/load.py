@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
+from batchspec.model.generation import generation_defaults
 from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, locate
 from batchspec.model.rope import freeze_frequencies
 from batchspec.model.tokenizer import Tokenizer
@@ -37,6 +38,7 @@ class LoadedModel:
         eos_ids: token ids that end a generation.
         bytes_per_token: of keys and values over all layers.
         fingerprint: hash over the files' names, sizes and edges; for a hub id the commit.
+        generation_defaults: sampling values that its generation_config.json states, under that file's names.
     """
 
     module: torch.nn.Module
@@ -48,6 +50,7 @@ class LoadedModel:
     eos_ids: frozenset[int]
     bytes_per_token: int
     fingerprint: str | None
+    generation_defaults: Mapping[str, Any]
 
 
 def resolve_device(device: str) -> torch.device:
@@ -69,16 +72,24 @@ def resolve_dtype(dtype: str, *, device: torch.device) -> torch.dtype:
     return _DTYPES[dtype]
 
 
-def load_model(model: str | Path = EMBEDDED_TARGET, *, device: str = "auto", dtype: str = "auto") -> LoadedModel:
+def load_model(
+    model: str | Path = EMBEDDED_TARGET,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    generation_config: str = "auto",
+) -> LoadedModel:
     """Load a model, switch it to paged attention and check that it still computes the same.
 
     Args:
         model: a directory, a hub id, or a ``.gguf`` file.
         device: auto, cpu or cuda.
         dtype: auto, float32, bfloat16 or float16.
+        generation_config: where sampling defaults come from: ``auto`` for the model's own generation_config.json,
+            ``openai`` for no file, or a directory with such a file.
 
     Raises:
-        ModelError: when it cannot be read, or when its family cannot run on pages.
+        ModelError: when it cannot be read, when its family cannot run on pages, or when a sampling default is wrong.
     """
     where = resolve_device(device)
     kind = resolve_dtype(dtype, device=where)
@@ -98,6 +109,7 @@ def load_model(model: str | Path = EMBEDDED_TARGET, *, device: str = "auto", dty
         eos_ids=_eos_ids(module, tokenizer),
         bytes_per_token=bytes_per_token,
         fingerprint=fingerprint(source.files) if source.files else getattr(module.config, "_commit_hash", None),
+        generation_defaults=generation_defaults(source, choice=generation_config),
     )
 
 

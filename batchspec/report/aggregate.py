@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from batchspec.reconcile import AcceptanceSums
+from batchspec.report.bodies import body_facts
 from batchspec.report.pool import AcceptancePool
 
 __all__ = ["Aggregate"]
@@ -34,11 +36,18 @@ class Aggregate:
     def document(self) -> dict[str, Any]:
         """Return ``requests``, ``tokens``, ``acceptance`` and, by name, the same for each category.
 
+        Streams that do not tell their usage count as requests; their tokens are in no sum, and how many such streams
+        there are stands beside the sums.
         ``acceptance`` is None when no record carries metrics. Ratios with an empty denominator are None. Floats are
         unrounded.
         """
         categories = {name: self._categories[name].document() for name in sorted(self._categories)}
         return self._whole.document() | {"categories": categories}
+
+    def sums(self) -> AcceptanceSums:
+        """Return what the records state of acceptance, for the reconciliation."""
+        acceptance = self._whole.document()["acceptance"]
+        return AcceptanceSums.from_document(acceptance["pooled"]) if acceptance else AcceptanceSums()
 
 
 class _Slice:
@@ -50,6 +59,7 @@ class _Slice:
         self._finish_reasons: Counter[str] = Counter()
         self._prompt_tokens = 0
         self._completion_tokens = 0
+        self._num_without_usage = 0
         self._pool = AcceptancePool()
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -60,18 +70,17 @@ class _Slice:
         else:
             self._add_body(response["body"])
 
-    def _add_body(self, body: Mapping[str, Any]) -> None:
-        usage = body["usage"]
-        self._prompt_tokens += usage["prompt_tokens"]
-        self._completion_tokens += usage["completion_tokens"]
-        self._finish_reasons.update(str(choice["finish_reason"]) for choice in body["choices"])
-        metrics = body.get("metrics") or {}
-        if metrics.get("speculative_decoding") is not None:
-            self._pool.add(
-                metrics["speculative_decoding"],
-                batchspec=metrics.get("batchspec"),
-                completion_tokens=usage["completion_tokens"],
-            )
+    def _add_body(self, body: Any) -> None:
+        facts = body_facts(body)
+        self._finish_reasons.update(facts.finish_reasons)
+        if facts.usage is None:
+            self._num_without_usage += 1
+            return
+        completion_tokens = facts.usage["completion_tokens"]
+        self._prompt_tokens += facts.usage["prompt_tokens"]
+        self._completion_tokens += completion_tokens
+        if facts.speculative_decoding is not None:
+            self._pool.add(facts.speculative_decoding, batchspec=facts.batchspec, completion_tokens=completion_tokens)
 
     def document(self) -> dict[str, Any]:
         num_failed = self._failures.total()
@@ -83,7 +92,11 @@ class _Slice:
                 "failed_by_code": dict(sorted(self._failures.items())),
                 "finish_reasons": dict(sorted(self._finish_reasons.items())),
             },
-            "tokens": {"prompt_tokens": self._prompt_tokens, "completion_tokens": self._completion_tokens},
+            "tokens": {
+                "prompt_tokens": self._prompt_tokens,
+                "completion_tokens": self._completion_tokens,
+                "num_requests_without_usage": self._num_without_usage,
+            },
             "acceptance": self._pool.document(),
         }
 

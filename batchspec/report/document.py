@@ -10,18 +10,18 @@ __all__ = ["report_document", "throughput_document"]
 
 
 def throughput_document(
-    *, num_prompt_tokens: int, num_output_tokens: int, elapsed_seconds: float
+    *, num_prompt_tokens: int | None, num_output_tokens: int | None, elapsed_seconds: float
 ) -> dict[str, float | None]:
-    """Return elapsed seconds and tokens per second, None when no time passed.
+    """Return elapsed seconds and tokens per second, None when no time passed or the tokens are not known.
 
     Args:
-        num_prompt_tokens: prompt tokens computed in that time.
-        num_output_tokens: tokens that reached an output in that time.
+        num_prompt_tokens: prompt tokens computed in that time; None when not known.
+        num_output_tokens: tokens that reached an output in that time; None when not known.
         elapsed_seconds: wall-clock seconds.
     """
 
-    def per_second(num_tokens: int) -> float | None:
-        return num_tokens / elapsed_seconds if elapsed_seconds > 0 else None
+    def per_second(num_tokens: int | None) -> float | None:
+        return None if num_tokens is None or elapsed_seconds <= 0 else num_tokens / elapsed_seconds
 
     return {
         "elapsed_seconds": elapsed_seconds,

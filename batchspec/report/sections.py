@@ -38,10 +38,20 @@ def _summary(document: Mapping[str, Any]) -> Iterator[Part]:
         f"Requests: {count(requests['num_requests'])}, served {served}, failed {failed}",
         *_listed("Failures", requests["failed_by_code"]),
         *_listed("Finish reasons", requests["finish_reasons"]),
-        f"Tokens: {count(tokens['prompt_tokens'])} in prompts, {count(tokens['completion_tokens'])} in outputs",
+        _tokens(tokens),
         *_throughput(document["throughput"]),
     ]
     yield Paragraph(text="\n".join(lines))
+
+
+def _tokens(tokens: Mapping[str, int]) -> str:
+    line = f"Tokens: {count(tokens['prompt_tokens'])} in prompts, {count(tokens['completion_tokens'])} in outputs"
+    unknown = tokens["num_requests_without_usage"]
+    return (
+        f"{line}, unknown for {count(unknown)} {'stream' if unknown == 1 else 'streams'} without usage"
+        if unknown
+        else line
+    )
 
 
 def _listed(name: str, counts: Mapping[str, int]) -> Iterator[str]:

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from batchspec import launch
 from batchspec.acceptance import Level
 from batchspec.drafting import SpeculativeConfig
-from batchspec.job import run as run_module
 from batchspec.job.outcome import JobOutcome
 from batchspec.job.run import run_job
 from batchspec.job.settings import JobSettings
 from batchspec.model.load import LoadedModel, load_model
+from batchspec.settings import EngineSettings
 
 RunLines = Callable[..., tuple[JobOutcome, list[dict[str, Any]]]]
 
@@ -26,21 +28,17 @@ def embedded() -> LoadedModel:
 @pytest.fixture
 def run_lines(tmp_path: Path, embedded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> RunLines:
     """Return a function that runs a job over rows and gives back its outcome and its records."""
-    monkeypatch.setattr(run_module, "load_model", lambda *_, **__: embedded)
+    monkeypatch.setattr(launch, "load_model", lambda *_, **__: embedded)
 
     def run(rows: list[Any], *, name: str = "input", **settings: Any) -> tuple[JobOutcome, list[dict[str, Any]]]:
         path = tmp_path / f"{name}.jsonl"
         lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
         path.write_text("".join(line + "\n" for line in lines))
-        defaults: dict[str, Any] = {
-            "run_dir": tmp_path / "run",
-            "level": Level.DETAILED,
-            "device": "cpu",
-            "speculative": SpeculativeConfig(),
-            "max_num_seqs": 8,
-        }
-        outcome = run_job(JobSettings(input=str(path), **(defaults | settings)))
-        return outcome, read_responses(Path(defaults["run_dir"] if "run_dir" not in settings else settings["run_dir"]))
+        wanted: dict[str, Any] = {"run_dir": tmp_path / "run", "level": Level.DETAILED, "device": "cpu"}
+        wanted |= {"speculative": SpeculativeConfig(), "max_num_seqs": 8} | settings
+        of_engine = {item.name: wanted.pop(item.name) for item in fields(EngineSettings) if item.name in wanted}
+        outcome = run_job(JobSettings(input=str(path), engine=EngineSettings(**of_engine), **wanted))
+        return outcome, read_responses(wanted["run_dir"])
 
     return run
 

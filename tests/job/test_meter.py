@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from batchspec.desk import Progress
+from batchspec.api import Progress
 from batchspec.files import open_source
 from batchspec.job.estimate import RowCount
 from batchspec.job.meter import Meter

@@ -36,7 +36,11 @@ def test_requests_and_tokens() -> None:
         "failed_by_code": {"a": 1, "b": 2},
         "finish_reasons": {"length": 1, "stop": 1},
     }
-    assert document["tokens"] == {"prompt_tokens": 2 * PROMPT_TOKENS, "completion_tokens": 14}
+    assert document["tokens"] == {
+        "prompt_tokens": 2 * PROMPT_TOKENS,
+        "completion_tokens": 14,
+        "num_requests_without_usage": 0,
+    }
     assert document["acceptance"] is None
 
 

@@ -1,0 +1,277 @@
+"""The engine for Python programs; the command line is built on nothing else.
+
+>>> from batchspec import Engine
+>>> engine = Engine(level="summary")
+>>> for record in engine.run([{"prompt": "Monday, Tuesday,", "temperature": 0}]):
+...     print(record["response"]["body"]["choices"][0]["text"])
+
+Nothing heavy is imported before an engine is made.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from batchspec.acceptance import AcceptanceRecorder, Level
+from batchspec.counters import Counters
+from batchspec.desk import Progress
+from batchspec.drafting import SpeculativeConfig
+from batchspec.errors import UsageError
+from batchspec.files import Columns, RowDefaults, parse_row
+from batchspec.files.intake import take_rows
+from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
+from batchspec.report.bodies import body_facts
+from batchspec.request import Intake, Request
+from batchspec.settings import EngineSettings
+
+__all__ = ["Engine", "Progress"]
+
+_SAMPLING = ("max_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+_IN_GENERATION_CONFIG = {"max_tokens": "max_new_tokens"}
+
+
+class Engine:
+    """A model that serves requests with speculative decoding.
+
+    One run or stream is served at a time: beginning another ends one that was not read to its end. What that one had
+    begun stays in the counters and is named ``aborted`` in the reconciliation.
+
+    Args:
+        model: a directory, a hub id or a ``.gguf`` file; None for the embedded model.
+        device: auto, cpu or cuda.
+        dtype: auto, float32, bfloat16 or float16.
+        max_num_seqs: the most sequences in the running batch.
+        max_num_batched_tokens: the most tokens in one forward pass.
+        max_model_len: the most tokens in a sequence; None for the model's context.
+        kv_cache_memory: bytes for keys and values; None for enough for a full batch, within a share of free memory.
+        speculative_config: the drafter, as a mapping with vLLM's keys; None for n-grams of 1 to 3 tokens and k = 3.
+        level: acceptance metrics in every record: none, summary or detailed.
+        timing: timing fields in every record.
+        generation_config: where sampling defaults come from behind ``defaults``: ``auto`` for the model's own
+            generation_config.json, ``openai`` for no file, or a directory with such a file.
+        defaults: what requests are sampled with where they do not say.
+
+    Raises:
+        UsageError: a setting cannot work, or does not fit the model or the memory.
+        ModelError: the model cannot be loaded or run.
+
+    >>> engine = Engine("./my-model", speculative_config={"method": "ngram", "num_speculative_tokens": 5})
+    >>> engine = Engine(defaults=RowDefaults(temperature=0.0, max_tokens=64))
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_num_seqs: int = 64,
+        max_num_batched_tokens: int = 2048,
+        max_model_len: int | None = None,
+        kv_cache_memory: int | None = None,
+        speculative_config: SpeculativeConfig | Mapping[str, Any] | None = None,
+        level: Level | str = "none",
+        timing: bool = False,
+        generation_config: str = "auto",
+        defaults: RowDefaults | None = None,
+    ):
+        settings = EngineSettings(
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            max_model_len=max_model_len,
+            kv_cache_memory=kv_cache_memory,
+            speculative=_speculative(speculative_config),
+            level=_level(level),
+            timing=timing,
+        )
+        settings.check()
+        from batchspec.launch import launch
+
+        launched = launch(model, settings, device=device, dtype=dtype, generation_config=generation_config)
+        given = defaults or RowDefaults()
+        self._core = launched.core
+        self._dimensions = launched.dimensions
+        self._defaults = given.over(launched.generation_defaults)
+        self._resolved = {
+            **launched.resolved,
+            "sampling": {name: getattr(self._defaults, name) for name in _SAMPLING},
+            "sampling_from": {name: _origin(name, given, launched.generation_defaults) for name in _SAMPLING},
+        }
+        self._work: Generator[dict[str, Any], None, None] | None = None
+        self._aborted = AcceptanceSums()
+        self._is_stopped = False
+
+    def run(
+        self, requests: Iterable[Mapping[str, Any] | Intake], *, in_order: bool = True, where: str = "request"
+    ) -> Iterator[dict[str, Any]]:
+        """Serve requests and yield an output record for each; they are read only as there is room for them.
+
+        A mapping that cannot be served, or whose id was used before, gets an error record in its place.
+
+        Args:
+            requests: OpenAI batch lines, bare rows such as ``{"prompt": "…"}``, or what was parsed before.
+            in_order: yield records in the order of the requests; otherwise as they are done.
+            where: how error messages name a request, before its number.
+
+        Raises:
+            UsageError: an item is none of these.
+
+        >>> rows = [{"custom_id": "a", "prompt": "Once"}, {"messages": [{"role": "user", "content": "Hello"}]}]
+        >>> texts = {record["custom_id"]: record["response"]["body"]["choices"] for record in engine.run(rows)}
+        """
+        self._begin()
+        intake = take_rows(requests, where=where, defaults=self._defaults)
+        yield from self._serve(self._core.run(intake, in_order=in_order, where=where))
+
+    def stream(self, request: Mapping[str, Any] | Request) -> Iterator[dict[str, Any]]:
+        """Serve one request and yield the chunks that a server would send, each as soon as its step is done.
+
+        Args:
+            request: as in ``run``; it need not ask to be streamed.
+
+        Raises:
+            RequestError: it cannot be served; raised here if that shows in the request itself, else in the iteration.
+
+        >>> for chunk in engine.stream({"prompt": "Once upon a time", "max_tokens": 40}):
+        ...     print(*(choice["text"] for choice in chunk["choices"]), end="", flush=True)
+        """
+        if not isinstance(request, Request):
+            request = parse_row(request, index=0, line=1, columns=Columns(), defaults=self._defaults)
+        return self._stream(replace(request, stream=True))
+
+    def stop(self) -> None:
+        """End the run or stream behind its current step; may be called from a signal handler or another thread."""
+        self._core.stop()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether ``stop`` ended the last run or stream."""
+        return self._is_stopped
+
+    @property
+    def progress(self) -> Progress:
+        """Counts of what was done so far; they grow while they are read."""
+        return self._core.progress
+
+    @property
+    def counters(self) -> Counters:
+        """The Prometheus account: ``registry``, ``exposition()``, ``totals()``."""
+        return self._core.counters
+
+    @property
+    def defaults(self) -> RowDefaults:
+        """What requests are sampled with where they do not say, the model's own defaults included."""
+        return self._defaults
+
+    @property
+    def model_name(self) -> str:
+        """The model's name in records and counters."""
+        return self._core.desk.limits.model_name
+
+    @property
+    def level(self) -> Level:
+        """What is recorded for each request."""
+        return self._core.desk.limits.level
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """What ``auto`` came to: dtype, device, model_fingerprint, sampling, and where each of its values is from."""
+        return dict(self._resolved)
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        """What the settings came to on this machine: max_model_len, num_blocks, block_size, num_threads."""
+        return dict(self._dimensions)
+
+    def unreported(self) -> dict[str, AcceptanceSums]:
+        """Return what was counted for requests whose records carry no metrics, by cause."""
+        found = {cause: _sums(recorder) for cause, recorder in self._core.desk.unreported.items()}
+        return _with(found, "aborted", self._aborted)
+
+    def in_flight(self) -> AcceptanceSums:
+        """Return what was counted for requests whose records have not left: still served, or waiting for others."""
+        return sum(map(_sums, self._core.desk.in_flight()), self._held())
+
+    def reconcile(
+        self, reported: AcceptanceSums, *, carried: Mapping[str, AcceptanceSums] | None = None
+    ) -> Reconciliation | None:
+        """Compare the records with the counters, integer by integer; None at level none, where records carry nothing.
+
+        Args:
+            reported: what all records of this engine state, as ``batchspec.report.Aggregate.sums`` returns it.
+            carried: counts that were restored from before this engine and that no record states, by cause.
+
+        >>> aggregate = Aggregate()
+        >>> for record in engine.run(rows):
+        ...     aggregate.add(record)
+        >>> assert engine.reconcile(aggregate.sums()).is_exact
+        """
+        if self.level is Level.NONE:
+            return None
+        unreported = dict(carried or {})
+        for cause, sums in self.unreported().items():
+            unreported[cause] = unreported.get(cause, AcceptanceSums()) + sums
+        unreported = _with(unreported, "in flight", self.in_flight())
+        totals = AcceptanceSums.from_totals(self.counters.totals())
+        return reconcile(reported=reported, unreported=unreported, totals=totals)
+
+    def _stream(self, request: Request) -> Iterator[dict[str, Any]]:
+        self._begin()
+        yield from self._serve(self._core.stream(request))
+
+    def _begin(self) -> None:
+        """End what was not read to its end: what is in flight is given up, and records that have not left are lost."""
+        if self._work is not None:
+            self._work.close()
+        self._core.desk.abort()
+        self._aborted += self._held()
+        self._core.desk.begin(in_order=True, where="request")
+
+    def _serve(self, work: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield what the core yields; ``stop`` holds for this one only, even if it was called before it began."""
+        self._work = _closable(work)
+        try:
+            yield from self._work
+        finally:
+            self._is_stopped, self._core.is_stopping = self._core.is_stopping, False
+
+    def _held(self) -> AcceptanceSums:
+        """Return what the records state that are done and have not left."""
+        stated = (body_facts(record["response"]["body"]).speculative_decoding for record in self._core.desk.held())
+        return sum((AcceptanceSums.from_document(each) for each in stated if each is not None), AcceptanceSums())
+
+
+def _speculative(config: SpeculativeConfig | Mapping[str, Any] | None) -> SpeculativeConfig:
+    if isinstance(config, SpeculativeConfig):
+        return config
+    return SpeculativeConfig() if config is None else SpeculativeConfig.from_mapping(config)
+
+
+def _level(level: Level | str) -> Level:
+    try:
+        return Level(level)
+    except ValueError:
+        raise UsageError(f"level {level!r} is not known; choose one of {', '.join(Level)}.") from None
+
+
+def _origin(name: str, given: RowDefaults, model_defaults: Mapping[str, Any]) -> str:
+    """Return who says what a request is sampled with that does not say: the caller, the model, or OpenAI."""
+    if getattr(given, name) is not None:
+        return "given"
+    return "generation_config" if _IN_GENERATION_CONFIG.get(name, name) in model_defaults else "openai"
+
+
+def _closable(work: Iterator[dict[str, Any]]) -> Generator[dict[str, Any], None, None]:
+    yield from work
+
+
+def _sums(recorder: AcceptanceRecorder) -> AcceptanceSums:
+    return AcceptanceSums.from_histogram(recorder.acceptance_histogram, recorder.num_draft_tokens)
+
+
+def _with(found: dict[str, AcceptanceSums], cause: str, sums: AcceptanceSums) -> dict[str, AcceptanceSums]:
+    """Return the causes with one more, if anything was counted for it."""
+    if not any(sums.counts().values()):
+        return found
+    return found | {cause: found.get(cause, AcceptanceSums()) + sums}
