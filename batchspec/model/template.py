@@ -38,7 +38,7 @@ def template_variables(source: str) -> frozenset[str]:
     """
     environment = Environment(extensions=["jinja2.ext.loopcontrols", _Generation])
     names = meta.find_undeclared_variables(environment.parse(source))
-    return frozenset(names - environment.globals.keys() - _FUNCTIONS)
+    return frozenset(names - _FUNCTIONS)
 
 
 def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
@@ -53,8 +53,8 @@ def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
         RequestError: the template refuses the chat, or would silently ignore the tools or a variable.
     """
     try:
-        source = tokenizer.get_chat_template(tools=list(prompt.tools) or None)
-        _check_variables(prompt, names=template_variables(source))
+        names = template_variables(tokenizer.get_chat_template(tools=list(prompt.tools) or None))
+        _check_variables(prompt, names=names, special=frozenset(tokenizer.special_tokens_map))
         text: str = tokenizer.apply_chat_template(
             [_with_parsed_arguments(message) for message in prompt.messages],
             tools=[dict(tool) for tool in prompt.tools] or None,
@@ -64,18 +64,27 @@ def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
             **prompt.template_kwargs,
         )
     except (TemplateError, TypeError, KeyError, ValueError) as error:
-        raise RequestError(
-            f"the model's chat template refuses these messages ({error}); change their roles or order",
-            param="messages",
-        ) from error
+        raise _refusal(prompt, error) from error
     return text
 
 
-def _check_variables(prompt: ChatPrompt, *, names: frozenset[str]) -> None:
+def _refusal(prompt: ChatPrompt, error: Exception) -> RequestError:
+    if prompt.continue_final_message and isinstance(error, ValueError):  # from transformers, not from the template
+        return RequestError(
+            f"the final message cannot be continued with this model's chat template ({error}); "
+            "let the model begin a message of its own",
+            param="continue_final_message",
+        )
+    return RequestError(
+        f"the model's chat template refuses these messages ({error}); change their roles or order", param="messages"
+    )
+
+
+def _check_variables(prompt: ChatPrompt, *, names: frozenset[str], special: frozenset[str]) -> None:
     if prompt.tools and "tools" not in names:
         raise RequestError(
             "this model's chat template does not render tools, so the model would not see them; "
-            f"it takes {_listed(names | {'messages'})}: leave tools away, or describe them in a message",
+            f"it takes {_listed(names - special)}: leave tools away, or describe them in a message",
             param="tools",
             code="unsupported_parameter",
         )
@@ -88,7 +97,7 @@ def _check_variables(prompt: ChatPrompt, *, names: frozenset[str]) -> None:
         if name not in names:
             raise RequestError(
                 f'this model\'s chat template has no variable "{name}"; '
-                f"chat_template_kwargs may give {_listed(names - _GIVEN)}",
+                f"chat_template_kwargs may give {_listed(names - special - _GIVEN)}",
                 param="chat_template_kwargs",
             )
 
