@@ -35,7 +35,8 @@ def _message(message: Any, *, name: str) -> dict[str, Any]:
     for key, value in message.items():
         if key not in _KEYS and value not in (None, []):
             raise RequestError(
-                f"{shown(f'{name}.{key}')} is not supported yet (found {describe(value)}): give {listed(list(_KEYS))} only",
+                f"{shown(f'{name}.{key}')} is not supported yet (found {describe(value)}): "
+                f"give {listed(list(_KEYS))} only",
                 param=f"{name}.{key}",
                 code="unsupported_parameter",
             )

@@ -12,7 +12,7 @@ from batchspec.files.output_fields import parse_logprobs, parse_prompt_logprobs,
 from batchspec.files.structured_fields import parse_structured
 from batchspec.request import Endpoint, SamplingParams
 
-__all__ = ["RowDefaults", "derive_seed", "parse_sampling"]
+__all__ = ["derive_seed", "parse_sampling"]
 
 _OPENAI = SamplingParams()
 

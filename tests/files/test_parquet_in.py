@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from batchspec.errors import DamagedInputError, UsageError
-from batchspec.files import open_source
+from batchspec.files import Columns, open_source
 from batchspec.files.fingerprint import sha256_of
-from batchspec.request import ChatPrompt, TextPrompt
+from batchspec.request import ChatPrompt, StructuredOutput, TextPrompt
 
 from .feeding import batch_line, chat_line, jsonl, parse, read, rejected, served, user
 
@@ -131,3 +131,61 @@ def test_damage_inside_is_a_sentence_after_the_rows_before_it(path: Path) -> Non
     with pytest.raises(DamagedInputError, match="truncated or corrupt"):
         numbers.extend(number for number, _ in open_source(path).rows())
     assert 500 <= len(numbers) < 2000
+
+
+NESTED: dict[str, Any] = {
+    "logit_bias": {"5": 1.0},
+    "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+    "tools": [{"type": "function", "function": {"name": "f"}}],
+    "chat_template_kwargs": {"thinking": True},
+    "stream_options": {"include_usage": True},
+}
+
+
+def test_nested_parameters_as_json_text_and_as_structs(path: Path) -> None:
+    row = {"messages": [user("c")], "stream": True, "stop": ["{}"], "id": "a"}
+    structs = read(write(path, {name: [value] for name, value in (row | NESTED).items()}))
+    text = {name: json.dumps(value) for name, value in NESTED.items()}
+    texts = read(write(path, {name: [value] for name, value in (row | text).items()}))
+    body: dict[str, list[Any]] = {"body": [{name: value for name, value in (row | text).items() if name != "id"}]}
+    line = {"custom_id": ["a"], "method": ["POST"], "url": ["/v1/chat/completions"]}
+    assert texts == structs == read(write(path, line | body)) == [parse(row | NESTED)]
+
+
+def test_rows_of_differing_structs_do_not_see_the_keys_of_each_other(path: Path) -> None:
+    columns = {
+        "id": ["a", "b"],
+        "prompt": ["a", "b"],
+        "logit_bias": [{"5": 1.0}, {"7": 2.0}],
+        "structured_outputs": [{"regex": "a"}, {"choice": ["b"]}],
+    }
+    first, second = map(served, read(write(path, columns)))
+    expected = {"id": "a", "prompt": "a", "logit_bias": {"5": 1}, "guided_regex": "a"}
+    assert first == parse(expected)
+    assert (second.sampling.logit_bias, second.sampling.structured) == (
+        ((7, 2.0),),
+        StructuredOutput(choice=("b",)),
+    )
+
+
+@pytest.mark.parametrize("name", ["prompt", "stop", "guided_regex"])
+def test_text_columns_are_never_read_as_json(path: Path, name: str) -> None:
+    columns = {"prompt": ["a"], "id": ["a"]} | {name: ['["a"]']}
+    assert read(write(path, columns)) == [parse({"prompt": "a", "id": "a"} | {name: '["a"]'})]
+
+
+def test_a_column_that_was_named_for_the_prompt_is_text(path: Path) -> None:
+    write(path, {"body": ["Hi there", '{"a": 1}'], "tools": ["x", "y"]})
+    columns = Columns(prompt="body", id="tools")
+    assert [served(r).prompts for r in read(path, columns=columns)] == [
+        (TextPrompt(text="Hi there"),),
+        (TextPrompt(text='{"a": 1}'),),
+    ]
+    write(path, {"turns": ['["a", "b"]']})
+    assert served(read(path, columns=Columns(prompt="turns"))[0]).turns == ("b",)
+
+
+def test_nested_text_that_is_not_json_is_refused_by_name(path: Path) -> None:
+    bad, null = read(write(path, {"prompt": ["a", "b"], "logit_bias": ["{5: 1}", "null"]}))
+    assert (rejected(bad).param, rejected(bad).code) == ("logit_bias", "invalid_json")
+    assert served(null).sampling.logit_bias == ()
