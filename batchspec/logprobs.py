@@ -53,16 +53,18 @@ def completion_logprobs(
     """Return the ``logprobs`` of a completion choice.
 
     Args:
-        entries: one for each token; None for the first token of an echoed prompt, which has no probability.
+        entries: one for each token; None for the first token of an echoed prompt. That one is given and not predicted,
+            so it counts nothing in a sum: its log probability is written as 0.0 and its likely tokens as none, since
+            OpenAI's type has no null here.
         offsets: where each token's text begins in the choice's text.
         token_ids: the tokens.
         token_bytes: the bytes that a token id stands for.
     """
     return {
         "text_offset": list(offsets),
-        "token_logprobs": [None if entry is None else _finite(entry.logprob) for entry in entries],
+        "token_logprobs": [0.0 if entry is None else _finite(entry.logprob) for entry in entries],
         "tokens": [token_text(token_bytes(token_id)) for token_id in token_ids],
-        "top_logprobs": [None if entry is None else _by_text(entry, token_bytes=token_bytes) for entry in entries],
+        "top_logprobs": [{} if entry is None else _by_text(entry, token_bytes=token_bytes) for entry in entries],
     }
 
 

@@ -122,21 +122,23 @@ def sampling_document(sampling: SamplingParams) -> dict[str, Any]:
 
     ``return_token_ids``, which chooses nothing, is left out; of a grammar only what was given is told.
     """
-    document = {key: getattr(sampling, key) for key in _SAMPLING_KEYS}
-    document |= {key: value for key, value in _changed(sampling).items() if key != "return_token_ids"}
+    document = {key: getattr(sampling, key) for key in _SAMPLING_KEYS} | _changed(sampling)
+    document.pop("return_token_ids", None)
     if sampling.structured is not None:
         document["structured"] = _changed(sampling.structured)
     if sampling.logit_bias:
         document["logit_bias"] = {str(token_id): bias for token_id, bias in sampling.logit_bias}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in document.items()}
+    return document
 
 
 def _changed(values: SamplingParams | StructuredOutput) -> dict[str, Any]:
-    return {
-        field.name: getattr(values, field.name)
-        for field in fields(values)
-        if getattr(values, field.name) != field.default
-    }
+    """Return the fields that are not the default, tuples as lists."""
+    changed = {}
+    for field in fields(values):
+        value = getattr(values, field.name)
+        if value != field.default:
+            changed[field.name] = list(value) if isinstance(value, tuple) else value
+    return changed
 
 
 def response_id(request: Request) -> str:
