@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,18 +81,21 @@ def _before_eos(chunk: MaskedChunk) -> list[int]:
 
 
 def _fill_again(chunk: MaskedChunk, bits: NDArray[np.int32]) -> None:
-    """Fill a chunk's rows (1 + draft, words) one by one, up to the error that filling them at once met."""
+    """Fill a chunk's rows (1 + draft, words) one by one, up to that at which a fresh matcher meets an error, too."""
     from llguidance.numpy import fill_next_token_bitmask
 
     bits[:] = 0
     chunk.grammar.rebuild()
-    matcher = chunk.grammar.matcher.deep_copy()
-    for row, token in zip_longest(range(len(bits)), _before_eos(chunk)):
+    matcher, draft = chunk.grammar.matcher.deep_copy(), _before_eos(chunk)
+    for row in range(1 + len(draft)):
         fill_next_token_bitmask(matcher, bits, row)
         if matcher.is_error():
+            matcher = chunk.grammar.fresh(draft[:row])
+            fill_next_token_bitmask(matcher, bits, row)
+        if matcher.is_error():
             bits[row] = 0
-        if token is None or matcher.is_error() or not matcher.consume_token(token):
             return
+        matcher.consume_tokens(draft[row : row + 1])
 
 
 def _fill_behind_eos(chunk: MaskedChunk, bits: NDArray[np.int32]) -> None:

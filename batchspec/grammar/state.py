@@ -1,5 +1,6 @@
 """How far one sequence has come in its grammar."""
 
+from collections.abc import Sequence as Many
 from typing import TYPE_CHECKING
 
 from batchspec.grammar.template import Template
@@ -16,7 +17,7 @@ class LLGrammar:
 
     An error of llguidance is final for the matcher that meets it, and it can meet one while it looks ahead at draft
     tokens that are never emitted, or in a lexer that other sequences have filled. The output must not depend on
-    either, so an error counts only when a freshly compiled grammar meets it behind the emitted tokens alone.
+    either, so an error counts only when a freshly compiled grammar meets it behind the same tokens.
 
     Behind an end-of-sequence token only such tokens are allowed, whatever the grammar.
 
@@ -38,8 +39,7 @@ class LLGrammar:
     def error(self) -> str | None:
         """Why the grammar can say no more, on one line; None as long as it can."""
         if self._is_in_doubt and self._error is None:
-            self.rebuild()
-            probe = self.matcher.deep_copy()
+            probe = self.fresh()
             probe.compute_bitmask()
             self._fail_with(probe)
         return self._error
@@ -52,7 +52,8 @@ class LLGrammar:
     def num_valid(self, token_ids: list[int]) -> int:
         """Return how many leading tokens the grammar allows from here; nothing changes.
 
-        End-of-sequence tokens count where the output may end; ids outside the vocabulary never do.
+        End-of-sequence tokens count where the output may end; ids outside the vocabulary never do. Where the next
+        text is forced, every spelling of it counts, while the mask names its usual tokens only.
         """
         if self.has_failed:
             return 0
@@ -93,10 +94,15 @@ class LLGrammar:
     def rebuild(self) -> None:
         """Replace a matcher that met an error by a fresh one behind the emitted tokens."""
         self._is_in_doubt = True
-        self._template.renew()
-        self.matcher = self._template.copy()
-        self.matcher.consume_tokens(self._accepted)
+        self.matcher = self.fresh()
         self._fail_with(self.matcher)
+
+    def fresh(self, ahead: Many[int] = ()) -> "LLMatcher":
+        """Return a freshly compiled matcher behind the emitted tokens and those ahead of them; maybe in error."""
+        self._template.renew()
+        matcher = self._template.copy()
+        matcher.consume_tokens([*self._accepted, *ahead])
+        return matcher
 
     @property
     def _allows_only_eos(self) -> bool:

@@ -1,0 +1,84 @@
+"""A real vocabulary: that of the embedded model."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoTokenizer
+
+import batchspec
+from batchspec.errors import RequestError
+from batchspec.grammar import GrammarCompiler
+from batchspec.model.grammar_tokenizer import grammar_tokenizer
+from batchspec.params import StructuredOutput
+
+from .driving import rows_of
+
+MODEL = Path(batchspec.__file__).parent / "models" / "target"
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return AutoTokenizer.from_pretrained(MODEL)
+
+
+def test_masks_follow_the_models_own_tokens(tokenizer: Any) -> None:
+    num_vocabulary, eos = len(tokenizer) + 7, tokenizer.eos_token_id
+    compiler = GrammarCompiler(
+        lambda: grammar_tokenizer(tokenizer, num_vocabulary=num_vocabulary, eos_ids=frozenset({eos}))
+    )
+    text = '{"name": "Ada Lovelace", "born": 1815}'
+    schema = '{"type": "object", "properties": {"name": {"type": "string"}, "born": {"type": "integer"}}}'
+    for structured in (StructuredOutput(json=schema), StructuredOutput(choice=(text, "something else"))):
+        grammar = compiler.compile(structured)
+        token_ids = [*tokenizer(text, add_special_tokens=False).input_ids, eos]
+        assert grammar.num_valid(token_ids) == len(token_ids)
+        rows = rows_of(compiler, grammar, token_ids)
+        assert all(token in row for row, token in zip(rows, token_ids, strict=False))
+        assert rows[-1] == {eos}
+        assert not any(token >= len(tokenizer) for row in rows for token in row)
+        assert not any(special in row for row in rows[:-2] for special in tokenizer.all_special_ids)
+        for token in token_ids:
+            grammar.accept(token)
+        assert grammar.error is None
+    compiler.close()
+
+
+def test_rows_with_drafts_are_those_of_emitting_one_by_one(tokenizer: Any) -> None:
+    eos_ids = frozenset({tokenizer.eos_token_id})
+    compiler = GrammarCompiler(lambda: grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=eos_ids))
+    text = '{"summary": "It was, they said, the best of times.", "kind": "novel"}'
+    schema = """{"type": "object", "properties": {"summary": {"type": "string"}, "kind": {"enum": ["novel", "nouvelle"]}},
+        "required": ["summary", "kind"]}"""
+    usual = tokenizer(text, add_special_tokens=False).input_ids
+    letters = [token for letter in text for token in tokenizer(letter, add_special_tokens=False).input_ids]
+    for token_ids in (usual, letters):
+        at_once, alone = (compiler.compile(StructuredOutput(json=schema)) for _ in range(2))
+        rows = []
+        for token in token_ids:
+            rows += rows_of(compiler, alone)
+            alone.forced()
+            alone.num_valid([token, token])
+            alone.accept(token)
+        assert alone.error is None
+        assert rows_of(compiler, at_once, token_ids)[:-1] == rows
+    compiler.close()
+
+
+def test_forced_tokens_are_the_models_own_spelling(tokenizer: Any) -> None:
+    compiler = GrammarCompiler(
+        lambda: grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=frozenset({tokenizer.eos_token_id}))
+    )
+    text = "It is what the contract says, word by word."
+    forced = compiler.compile(StructuredOutput(choice=(text,))).forced()
+    assert len(forced) > 3
+    assert text.startswith(tokenizer.decode(forced))
+    assert tokenizer(text, add_special_tokens=False).input_ids[: len(forced)] == forced
+
+
+def test_a_tokenizer_that_cannot_be_read_is_a_sentence(tokenizer: Any) -> None:
+    with pytest.raises(RequestError, match="cannot be served with this model's tokenizer") as caught:
+        grammar_tokenizer(object(), num_vocabulary=10, eos_ids=frozenset({1}))
+    assert (caught.value.param, caught.value.code) == ("structured_outputs", "unsupported_model")
+    with pytest.raises(RequestError, match="cannot be served"):
+        grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=frozenset({len(tokenizer) + 5}))
