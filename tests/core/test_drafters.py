@@ -13,26 +13,51 @@ from batchspec.testing import TableModel
 from .runs import ask, checked_engine, reconciliation_of, serve, token_ids_of
 from .sequences import decoding
 
+
+class OnlyOnes:
+    """A grammar that allows nothing but ones, and so forces them."""
+
+    error = None
+
+    def num_valid(self, token_ids: list[int]) -> int:
+        return next((i for i, token in enumerate(token_ids) if token != 1), len(token_ids))
+
+    def accept(self, token_id: int) -> None:
+        pass
+
+    def forced(self) -> list[int]:
+        return [1] * 9
+
+
+grammars = st.sampled_from([None, OnlyOnes()])
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=24)
-every_drafter = pytest.mark.parametrize("method", METHODS)
+every_drafter = pytest.mark.parametrize("method", [*METHODS, "ngram+forced"])
 
 
-def drafter_of(method: str, *, k: int = 3) -> Drafter:
+def drafter_of(name: str, *, k: int = 3) -> Drafter:
+    method, _, forced_tokens = name.partition("+")
     if method == "none":
         return make_drafter(SpeculativeConfig.from_mapping({"method": "none"}))
-    keys = {"method": method, "num_speculative_tokens": k, "prompt_lookup_min": 1, "prompt_lookup_max": 3}
+    keys: dict[str, object] = {
+        "method": method,
+        "num_speculative_tokens": k,
+        "prompt_lookup_min": 1,
+        "prompt_lookup_max": 3,
+    }
+    keys |= {"forced_tokens": True} if forced_tokens else {}
     return make_drafter(SpeculativeConfig.from_mapping(keys))
 
 
 @every_drafter
 @settings(max_examples=40)
-@given(tokens=st.lists(texts, min_size=1, max_size=5), k=st.integers(1, 5), room=st.integers(0, 6))
+@given(tokens=st.lists(texts, min_size=1, max_size=5), grammar=grammars, k=st.integers(1, 5), room=st.integers(0, 6))
 def test_drafts_are_within_k_and_within_the_context_and_never_empty(
-    method: str, tokens: list[list[int]], k: int, room: int
+    method: str, tokens: list[list[int]], grammar: OnlyOnes | None, k: int, room: int
 ) -> None:
     drafter = drafter_of(method, k=k)
     sequences = [decoding(text, context_limit=len(text) + 1 + room) for text in tokens]
     for sequence in sequences:
+        sequence.grammar = grammar
         drafter.begin(sequence)
     drafts = drafter.propose(sequences)
     assert len({id(draft.sequence) for draft in drafts}) == len(drafts)
@@ -52,6 +77,7 @@ def test_drafts_are_repeatable_and_do_not_depend_on_the_batch(
     drafter = drafter_of(method)
     sequences = [decoding(text) for text in tokens]
     for sequence in sequences:
+        sequence.grammar = data.draw(grammars)
         drafter.begin(sequence)
     together = {id(draft.sequence): draft.token_ids for draft in drafter.propose(sequences)}
     shuffled = {id(draft.sequence): draft.token_ids for draft in drafter.propose(data.draw(st.permutations(sequences)))}
@@ -60,12 +86,13 @@ def test_drafts_are_repeatable_and_do_not_depend_on_the_batch(
 
 
 @every_drafter
-@given(tokens=texts)
+@given(tokens=texts, grammar=grammars)
 @settings(max_examples=20)
-def test_proposing_leaves_the_sequence_alone(method: str, tokens: list[int]) -> None:
+def test_proposing_leaves_the_sequence_alone(method: str, tokens: list[int], grammar: OnlyOnes | None) -> None:
     drafter, sequence = drafter_of(method), decoding(tokens)
     drafter.begin(sequence)
     before = sequence.tokens.tobytes(), sequence.num_tokens, sequence.num_computed_tokens
+    sequence.grammar = grammar
     for draft in drafter.propose([sequence]):
         draft.token_ids.clear()
     assert (sequence.tokens.tobytes(), sequence.num_tokens, sequence.num_computed_tokens) == before
@@ -115,6 +142,10 @@ def test_lookup_bounds_that_are_not_given(given_: dict[str, int], low: int, high
         ({"num_speculative_tokens": True}, "not True"),
         ({"num_speculative_tokens": "3"}, "not '3'"),
         ({"num_speculative_tokens": None}, "not None"),
+        ({"forced_tokens": 1}, "'forced_tokens' of --speculative-config) must be true or false, not 1"),
+        ({"forced_tokens": True, "method": "none"}, "needs the method ngram or forced"),
+        ({"forced_tokens": False, "method": "forced"}, "cannot be false with the method forced"),
+        ({"num_speculative_tokens": 0, "method": "forced"}, "must be an integer from 1 to 256, not 0"),
         ({"prompt_lookup_min": 0}, "must be an integer from 1 to 256, not 0"),
         ({"prompt_lookup_max": 2.0}, "not 2.0"),
         ({"prompt_lookup_min": 4, "prompt_lookup_max": 2}, "is 4, above prompt_lookup_max, which is 2"),
@@ -130,6 +161,11 @@ def test_the_configuration_round_trips_through_its_document() -> None:
     config = SpeculativeConfig()
     assert (config.num_speculative_tokens, config.prompt_lookup_min, config.prompt_lookup_max) == (3, 1, 3)
     assert SpeculativeConfig.from_mapping(config.document()) == config
+    assert not config.forced_tokens
+    for keys in ({"method": "forced"}, {"forced_tokens": True}):
+        forced = SpeculativeConfig.from_mapping(keys)
+        assert forced.document()["forced_tokens"]
+        assert SpeculativeConfig.from_mapping(forced.document()) == forced
     none = SpeculativeConfig.from_mapping({"method": "none"})
     assert SpeculativeConfig.from_mapping(none.document()) == none
     assert make_drafter(none).num_spec_tokens == 0

@@ -1,5 +1,6 @@
 """A real vocabulary: that of the embedded model."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ def test_rows_with_drafts_are_those_of_emitting_one_by_one(tokenizer: Any) -> No
     eos_ids = frozenset({tokenizer.eos_token_id})
     compiler = GrammarCompiler(lambda: grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=eos_ids))
     text = '{"summary": "It was, they said, the best of times.", "kind": "novel"}'
-    schema = """{"type": "object", "properties": {"summary": {"type": "string"}, "kind": {"enum": ["novel", "nouvelle"]}},
-        "required": ["summary", "kind"]}"""
+    properties = {"summary": {"type": "string"}, "kind": {"enum": ["novel", "nouvelle"]}}
+    schema = json.dumps({"type": "object", "properties": properties, "required": ["summary", "kind"]})
     usual = tokenizer(text, add_special_tokens=False).input_ids
     letters = [token for letter in text for token in tokenizer(letter, add_special_tokens=False).input_ids]
     for token_ids in (usual, letters):
