@@ -137,7 +137,8 @@ class Engine:
         ...     print(*(choice["text"] for choice in chunk["choices"]), end="", flush=True)
         """
         if not isinstance(request, Request):
-            request = parse_row(request, index=0, line=1, columns=Columns(), defaults=self._defaults)
+            row = _asking_for_a_stream(request)
+            request = parse_row(row, index=0, line=1, columns=Columns(), defaults=self._defaults)
         return self._stream(replace(request, stream=True))
 
     def stop(self) -> None:
@@ -253,6 +254,12 @@ def _level(level: Level | str) -> Level:
         return Level(level)
     except ValueError:
         raise UsageError(f"level {level!r} is not known; choose one of {', '.join(Level)}.") from None
+
+
+def _asking_for_a_stream(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row with ``stream`` set, so that the fields of streams are read from it, too."""
+    body = row.get("body")
+    return {**row, "body": {**body, "stream": True}} if isinstance(body, Mapping) else {**row, "stream": True}
 
 
 def _origin(name: str, given: RowDefaults, model_defaults: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def run(
     speculative_config: Annotated[
         str | None, typer.Option(help="The drafter as JSON with vLLM's keys; instead of the flags below.")
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Drafter: ngram or none.", show_default="ngram")] = None,
+    method: Annotated[str | None, typer.Option(help="Drafter: ngram, forced or none.", show_default="ngram")] = None,
     num_speculative_tokens: Annotated[
         int | None, typer.Option(help="Most tokens in a draft (k).", show_default="3")
     ] = None,

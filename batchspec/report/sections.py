@@ -47,11 +47,7 @@ def _summary(document: Mapping[str, Any]) -> Iterator[Part]:
 def _tokens(tokens: Mapping[str, int]) -> str:
     line = f"Tokens: {count(tokens['prompt_tokens'])} in prompts, {count(tokens['completion_tokens'])} in outputs"
     unknown = tokens["num_requests_without_usage"]
-    return (
-        f"{line}, unknown for {count(unknown)} {'stream' if unknown == 1 else 'streams'} without usage"
-        if unknown
-        else line
-    )
+    return f"{line}, not known for {count(unknown)} streamed without usage" if unknown else line
 
 
 def _listed(name: str, counts: Mapping[str, int]) -> Iterator[str]:

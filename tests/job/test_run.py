@@ -45,9 +45,12 @@ def test_a_run_leaves_responses_counters_manifest_and_reports(run_lines: RunLine
     assert manifest["status"] == "finished"
     assert manifest["parameters"]["num_speculative_tokens"] == 3
     assert (manifest["resolved"]["dtype"], manifest["resolved"]["device"]) == ("float32", "cpu")
+    assert manifest["resolved"]["sampling"]["temperature"] == 1.0
+    assert manifest["resolved"]["sampling_from"]["temperature"] == "openai"
     assert manifest["engine"]["max_model_len"] == 2048
     assert len(manifest["dataset"]["sha256"]) == 64
     report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert report["run"]["resolved"] == manifest["resolved"]
     assert report["reconciliation"]["num_differences"] == 0
     rows = {(row["quantity"], row["position"]): row for row in report["reconciliation"]["rows"]}
     assert rows["num_spec_steps", None]["unreported"]["n > 1"] > 0
@@ -77,7 +80,7 @@ def test_the_same_run_twice_gives_the_same_texts_and_metrics(run_lines: RunLines
 
 def test_bad_lines_become_records_and_the_exit_status_says_so(run_lines: RunLines) -> None:
     long = chat("long", content="word " * 4000)
-    rows = ["{not json", chat("ok"), chat("ok"), long, prompt("hot", temperature=9), prompt("stop", stop=["x"])]
+    rows = ["{not json", chat("ok"), chat("ok"), long, prompt("hot", temperature=9), prompt("best", best_of=3)]
     outcome, records = run_lines([*rows, {"prompt": "bare"}])
     assert outcome.status is ExitStatus.FAILURES
     codes = [record["response"]["status_code"] for record in records]
