@@ -1,17 +1,20 @@
 """Where lines come in and records go out: requests being served, their turns, their failures, and their order."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from batchspec.acceptance import AcceptanceRecorder
-from batchspec.assembly import Assembly, Limits, TokenizerLike
-from batchspec.errors import RequestError
+from batchspec.admission import Grammars
+from batchspec.answer import TokenizerLike
+from batchspec.assembly import Assembly, Limits
+from batchspec.errors import RequestError, UsageError
 from batchspec.ordering import Lane
+from batchspec.reasons import cause_of_silence, no_token
 from batchspec.records import error_record
 from batchspec.request import Intake, RejectedLine, Request
 from batchspec.sequence import Sequence
+from batchspec.step import Outcome
 
 __all__ = ["Desk", "Progress"]
 
@@ -39,6 +42,7 @@ class Desk:
     Args:
         tokenizer: text to tokens and back.
         limits: what every sequence has in common.
+        grammars: compiles structured output.
         add: called with every sequence that is to run.
         drop: called with every sequence that is to be given up while it runs.
     """
@@ -48,22 +52,37 @@ class Desk:
         *,
         tokenizer: TokenizerLike,
         limits: Limits,
+        grammars: Grammars,
         add: Callable[[Sequence], None],
         drop: Callable[[Sequence], None],
     ):
         self.tokenizer = tokenizer
         self.limits = limits
+        self.grammars = grammars
         self.progress = Progress()
         self.unreported: dict[str, AcceptanceRecorder] = {}
-        self.begin(in_order=True, where="line")
         self._add = add
         self._drop = drop
         self._open: dict[int, Assembly] = {}
+        self._streamed: set[int] = set()
+        self.begin(in_order=True, where="line")
 
-    def begin(self, *, in_order: bool, where: str) -> None:
-        """Open a new lane: whether records leave in the order of the lines, and how messages name a line."""
+    def begin(self, *, in_order: bool, where: str, on_chunk: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        """Open a new lane.
+
+        Args:
+            in_order: whether records leave in the order of the lines.
+            where: how messages name a line.
+            on_chunk: called with every chunk of streamed requests as it is made.
+
+        Raises:
+            UsageError: requests of an earlier lane are still being served.
+        """
+        if self._open:
+            raise UsageError("the engine is serving other requests: finish or close that run or stream first")
         self.lane = Lane(in_order=in_order, most_held=_MOST_HELD)
         self.where = where
+        self.on_chunk = on_chunk
 
     def take_in(self, line: Intake, *, now: float) -> None:
         """Start a request's sequences, or hand in the error record of a line that cannot be served."""
@@ -72,15 +91,28 @@ class Desk:
         if isinstance(line, RejectedLine):
             self._hand_in(line.index, error_record(line), is_failure=True)
             return
-        assembly = Assembly(line, tokenizer=self.tokenizer, limits=self.limits)
+        assembly = Assembly(
+            line, tokenizer=self.tokenizer, limits=self.limits, grammars=self.grammars, on_chunk=self.on_chunk
+        )
         try:
             sequences = assembly.start(now=now)
         except RequestError as error:
             self._reject(line, error)
             return
         self._open[line.index] = assembly
+        if line.stream:
+            self._streamed.add(line.index)
         for sequence in sequences:
             self._add(sequence)
+
+    def observe(self, outcomes: Iterable[Outcome]) -> None:
+        """Let streamed requests tell what a step has committed."""
+        if not self._streamed:
+            return
+        for outcome in outcomes:
+            sequence = outcome.sequence
+            if sequence.request_index in self._streamed and outcome.token_ids and sequence.finish_reason != "error":
+                self._open[sequence.request_index].tell(sequence)
 
     def close(self, sequence: Sequence, *, now: float) -> None:
         """Note that a sequence ended: ask the next turn, or hand in the record once the whole request is done."""
@@ -88,7 +120,7 @@ class Desk:
         if assembly is None:  # given up in this very step, because of another of its sequences
             return
         if sequence.finish_reason == "error":
-            self._fail(assembly, _no_token())
+            self._fail(assembly, no_token(sequence))
             return
         assembly.num_ended += 1
         if not assembly.is_finished:
@@ -101,15 +133,20 @@ class Desk:
         if turn is not None:
             self._add(turn)
             return
-        del self._open[sequence.request_index]
-        if not assembly.request.is_reportable:
-            self._set_aside("n > 1" if assembly.request.sampling.n > 1 else "several prompts", assembly)
-        self._hand_in(assembly.request.index, assembly.record(created=int(time.time())), is_failure=False)
+        self._forget(assembly)
+        if not assembly.is_reported:
+            self._set_aside(cause_of_silence(assembly.request), assembly)
+        self._hand_in(assembly.request.index, assembly.record(), is_failure=False)
 
     def give_up(self, sequences: Iterable[Sequence], error: RequestError) -> None:
         """Fail every request that one of the sequences belongs to."""
         for index in {sequence.request_index for sequence in sequences}:
             self._fail(self._open[index], error)
+
+    def abort(self) -> None:
+        """Give up everything that is in flight without a record; its counts stay in the totals, named as aborted."""
+        for assembly in list(self._open.values()):
+            self._drop_all(assembly, cause="aborted")
 
     def held(self) -> Iterator[dict[str, Any]]:
         """Yield the records that are done and wait for an earlier one."""
@@ -122,12 +159,19 @@ class Desk:
 
     def _fail(self, assembly: Assembly, error: RequestError) -> None:
         """Give up a request that was being served; its counts stay in the totals, named as unreported."""
-        del self._open[assembly.request.index]
+        self._drop_all(assembly, cause="error")
+        self._reject(assembly.request, error)
+
+    def _drop_all(self, assembly: Assembly, *, cause: str) -> None:
+        self._forget(assembly)
         for sequence in assembly.sequences:
             if sequence.finish_reason is None:
                 self._drop(sequence)
-        self._set_aside("error", assembly)
-        self._reject(assembly.request, error)
+        self._set_aside(cause, assembly)
+
+    def _forget(self, assembly: Assembly) -> None:
+        del self._open[assembly.request.index]
+        self._streamed.discard(assembly.request.index)
 
     def _set_aside(self, cause: str, assembly: Assembly) -> None:
         recorder = assembly.recorder
@@ -152,12 +196,3 @@ class Desk:
         self.progress.num_done += 1
         self.progress.num_failed += is_failure
         self.lane.close(index, record)
-
-
-def _no_token() -> RequestError:
-    return RequestError(
-        "the model's logits choose no token, because the largest is NaN or infinite; "
-        "try --dtype float32, or check the model's weights",
-        code="invalid_logits",
-        status_code=500,
-    )

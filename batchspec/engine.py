@@ -1,30 +1,41 @@
 """The engine: requests in, records out, one packed forward pass a step."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 
-from batchspec.assembly import Limits, TokenizerLike
+from batchspec.admission import Grammars
+from batchspec.answer import TokenizerLike
+from batchspec.assembly import Limits
 from batchspec.counters import Counters
 from batchspec.desk import Desk
 from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
-from batchspec.request import Intake
+from batchspec.request import Intake, Request
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
-from batchspec.step import Outcome, StepPlan
+from batchspec.step import Outcome, StepPlan, TokenMasks
 from batchspec.verify import judge
 
-__all__ = ["EngineCore", "Runner"]
+__all__ = ["EngineCore", "GrammarsOfSteps", "Runner"]
 
 
 class Runner(Protocol):
     """What the engine asks of a model."""
 
     def forward(self, plan: StepPlan) -> torch.Tensor:
-        """Return the logits (rows, vocabulary) of the plan's sampled chunks."""
+        """Return the logits (rows, vocabulary): those of the plan's sampled chunks, then those of its prompt rows."""
+
+
+class GrammarsOfSteps(Grammars, Protocol):
+    """What the engine asks of grammars."""
+
+    def masks(self, plan: StepPlan) -> Callable[[], TokenMasks | None]:
+        """Begin to compute which tokens are allowed in a step; calling the result waits for it."""
 
 
 class EngineCore:
@@ -37,6 +48,7 @@ class EngineCore:
         drafter: guesses tokens; ``NoDrafter`` for speculation off.
         counters: the Prometheus account.
         limits: what every sequence has in common.
+        grammars: structured output.
         clock: monotonic, in seconds; read once a step, and once for every line taken in.
     """
 
@@ -49,14 +61,16 @@ class EngineCore:
         drafter: Drafter,
         counters: Counters,
         limits: Limits,
+        grammars: GrammarsOfSteps,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.runner = runner
         self.scheduler = scheduler
         self.drafter = drafter
         self.counters = counters
+        self.grammars = grammars
         self.clock = clock
-        self.desk = Desk(tokenizer=tokenizer, limits=limits, add=self._add, drop=self._drop)
+        self.desk = Desk(tokenizer=tokenizer, limits=limits, grammars=grammars, add=self._add, drop=self._drop)
         self.progress = self.desk.progress
         self.is_stopping = False
         self._now = clock()
@@ -65,13 +79,15 @@ class EngineCore:
         """Run one step and return the sequences that ended in it."""
         drafts = self.drafter.propose(self.scheduler.decoding)
         plan = self.scheduler.plan(drafts, now=self._now)
+        masks = self.grammars.masks(plan)
         logits = self.runner.forward(plan)
-        verdicts = judge(plan, logits)
+        verdicts = judge(plan, logits, masks())
         self._now = self.clock()
         outcomes = self.scheduler.commit(plan, verdicts, now=self._now)
         self.counters.observe_drafts(num_drafted=verdicts.num_drafted, accepted=verdicts.accepted)
         self.drafter.observe(outcomes)
         self._observe(outcomes)
+        self.desk.observe(outcomes)
         return self.scheduler.reap()
 
     def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: str = "line") -> Iterator[dict[str, Any]]:
@@ -85,11 +101,36 @@ class EngineCore:
         self.desk.begin(in_order=in_order, where=where)
         source = iter(intake)
         is_exhausted = False
-        while not self.is_stopping and (not is_exhausted or self.scheduler.num_unfinished):
-            is_exhausted = is_exhausted or self._take_in(source)
-            if self.scheduler.num_unfinished:
+        try:
+            while not self.is_stopping and (not is_exhausted or self.scheduler.num_unfinished):
+                is_exhausted = is_exhausted or self._take_in(source)
+                if self.scheduler.num_unfinished:
+                    self._advance()
+                yield from self.desk.lane.ready()
+        except GeneratorExit:
+            self.desk.abort()
+            raise
+
+    def stream(self, request: Request) -> Iterator[dict[str, Any]]:
+        """Serve one request and yield the chunks of its answer as steps commit them.
+
+        Raises:
+            RequestError: the request cannot be served, or fails on the way.
+        """
+        chunks: deque[dict[str, Any]] = deque()
+        self.desk.begin(in_order=False, where="request", on_chunk=chunks.append)
+        self.desk.take_in(replace(request, stream=True), now=self.clock())
+        try:
+            while self.scheduler.num_unfinished and not self.is_stopping:
                 self._advance()
-            yield from self.desk.lane.ready()
+                while chunks:
+                    yield chunks.popleft()
+        finally:
+            self.desk.abort()
+        for record in self.desk.lane.ready():
+            if record["error"] is not None:
+                error, status_code = record["error"], record["response"]["status_code"]
+                raise RequestError(error["message"], param=error["param"], code=error["code"], status_code=status_code)
 
     def stop(self) -> None:
         """Let ``run`` end behind the current step; what is in flight then gets no record."""

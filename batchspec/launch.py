@@ -14,6 +14,7 @@ from batchspec.counters import Counters
 from batchspec.drafting import make_drafter
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
+from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
 from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
@@ -121,6 +122,7 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
             timing=settings.timing,
             model_name=loaded.name,
         ),
+        grammars=GrammarCompiler(loaded.grammar_tokenizer),
     )
 
 

@@ -16,6 +16,8 @@ from batchspec.step import Chunk, Draft, Outcome, StepPlan, Verdicts
 
 __all__ = ["Scheduler"]
 
+_MOST_PROMPT_ROWS = 256  # in one step, since the logits of each take vocabulary x 4 bytes
+
 
 class Scheduler:
     """Holds the waiting and the running sequences and the blocks they own.
@@ -58,14 +60,16 @@ class Scheduler:
         proposals = {id(draft.sequence): draft.token_ids for draft in drafts if draft.sequence.is_decoding}
         num_preemptions = self.num_preemptions
         chunks: list[Chunk] = []
-        budget = self.max_num_batched_tokens
+        budget, prompt_rows = self.max_num_batched_tokens, _MOST_PROMPT_ROWS
         ordinal = 0
         while budget and (ordinal < len(self.running) or self._admit(num_preemptions, now=now)):
             sequence = self.running[ordinal]
-            chunk = self._chunk(sequence, draft=proposals.get(id(sequence), []), budget=budget)
+            most = min(budget, prompt_rows) if sequence.num_missing_prompt_logprobs else budget
+            chunk = self._chunk(sequence, draft=proposals.get(id(sequence), []), budget=most)
             if chunk is not None:
                 chunks.append(chunk)
                 budget -= len(chunk.token_ids)
+                prompt_rows -= chunk.num_prompt_rows
             ordinal += 1
         return StepPlan(chunks=chunks)
 
@@ -83,6 +87,8 @@ class Scheduler:
 
     def _chunk(self, sequence: Sequence, *, draft: list[int], budget: int) -> Chunk | None:
         """Return the tokens to compute for one sequence; None when it has to wait or was put back."""
+        if not budget:
+            return None
         start = sequence.num_computed_tokens
         known = sequence.num_tokens - start
         draft = self._cut(sequence, draft)
@@ -95,11 +101,23 @@ class Scheduler:
         draft = draft[: max(0, num_tokens - known)]
         if draft:
             token_ids = np.concatenate([token_ids, np.array(draft, dtype=np.int64)])
-        return Chunk(sequence=sequence, start=start, token_ids=token_ids, draft=draft, samples=num_tokens >= known)
+        return Chunk(
+            sequence=sequence,
+            start=start,
+            token_ids=token_ids,
+            draft=draft,
+            samples=num_tokens >= known,
+            num_prompt_rows=_num_prompt_rows(sequence, start=start, num_tokens=num_tokens),
+        )
 
     def _cut(self, sequence: Sequence, draft: list[int]) -> list[int]:
-        """Cut a draft to the context, the budget of a step and the pages that nobody else needs for its next token."""
+        """Cut a draft to the context, a step's budget, its grammar, and the pages nobody else needs for its next token.
+
+        What is cut here was never proposed: it is not counted.
+        """
         draft = draft[: min(sequence.num_draft_slots, self.max_num_batched_tokens - 1)]
+        if draft and sequence.grammar is not None:
+            draft = draft[: sequence.grammar.num_valid(draft)]
         if draft and self.pool.num_free < len(self.running) + len(draft):
             size = self.pool.block_size
             num_lacking = sum(other.num_computed_tokens >= len(other.blocks) * size for other in self.running)
@@ -145,8 +163,13 @@ class Scheduler:
             if chunk.samples:
                 rows = slice(row, row + chunk.num_rows)
                 targets = _targets(verdicts.target_ids[rows], verdicts.has_target[rows])
+                outcome = self._commit_chunk(chunk, targets, now=now)
+                if chunk.sequence.sampling.logprobs is not None:
+                    chunk.sequence.logprobs += [verdicts.logprobs[row + i] for i in range(len(outcome.token_ids))]
                 row += chunk.num_rows
-                outcomes.append(self._commit_chunk(chunk, targets, now=now))
+                outcomes.append(outcome)
+        for index, chunk in enumerate(plan.scored):
+            chunk.sequence.add_prompt_logprobs(verdicts.prompt_logprobs[index], start=chunk.start)
         return outcomes
 
     def _commit_chunk(self, chunk: Chunk, targets: list[int], *, now: float) -> Outcome:
@@ -192,3 +215,10 @@ def _targets(target_ids: NDArray[np.int64], has_target: NDArray[np.bool_]) -> li
     """Return a chunk's targets up to the first row that has none; behind it nothing can be known."""
     targets: list[int] = target_ids[: np.logical_and.accumulate(has_target).sum()].tolist()
     return targets
+
+
+def _num_prompt_rows(sequence: Sequence, *, start: int, num_tokens: int) -> int:
+    """Return how many leading tokens of a chunk stand before a prompt token whose log probability is still missing."""
+    if not sequence.num_missing_prompt_logprobs:
+        return 0
+    return max(0, min(start + num_tokens, sequence.num_prompt_tokens - 1) - start)

@@ -196,6 +196,10 @@ class Sequence:
             return 0
         return self.num_prompt_tokens - 1 - len(self.prompt_logprobs)
 
+    def add_prompt_logprobs(self, logprobs: list[TokenLogprobs], *, start: int) -> None:
+        """Keep what is new of the log probabilities of the prompt tokens at ``start + 1`` and behind."""
+        self.prompt_logprobs += logprobs[len(self.prompt_logprobs) - start :]
+
     def append(self, token_ids: list[int]) -> int:
         """Append tokens up to and including the first that ends the sequence; return how many were kept."""
         for kept, token in enumerate(token_ids, start=1):
@@ -209,13 +213,17 @@ class Sequence:
 
     def _ends_at(self, token: int) -> bool:
         """Whether the sequence ends behind the token just appended: at a stop token, a stop text or the length."""
-        if token in self.stop_ids:
-            self.finish_reason = "stop"
-            self.stop_reason = token if token in self.sampling.stop_token_ids else None
-            return True
-        found = self.text.push(token) if self.text is not None else None
-        if found is not None:
+        is_stop = token in self.stop_ids
+        is_shown = not is_stop or self.sampling.include_stop_str_in_output
+        found = self.text.push(token) if self.text is not None and is_shown else None
+        if is_stop:
+            self.finish_reason, self.stop_reason = "stop", token if token in self.sampling.stop_token_ids else None
+        elif found is not None:
             self.finish_reason, self.stop_reason = "stop", found
         elif self.num_tokens == self.max_num_tokens:
             self.finish_reason = "length"
-        return self.finish_reason is not None
+        if self.finish_reason is None:
+            return False
+        if self.text is not None and found is None:
+            self.text.finish()
+        return True

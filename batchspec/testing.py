@@ -19,6 +19,7 @@ from batchspec.counters import Counters
 from batchspec.drafting import Drafter, NoDrafter
 from batchspec.engine import EngineCore
 from batchspec.errors import RequestError
+from batchspec.grammar import GrammarCompiler, byte_tokenizer
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
@@ -198,5 +199,6 @@ def make_engine(
             timing=timing,
             model_name="table",
         ),
+        grammars=GrammarCompiler(byte_tokenizer),
         clock=clock,
     )

@@ -50,25 +50,42 @@ class LLGrammar:
         return self._error is not None
 
     def num_valid(self, token_ids: list[int]) -> int:
-        """Return how many leading tokens the grammar allows from here; nothing changes.
+        """Return how many leading tokens the masks from here on would allow, one behind the other; nothing changes.
 
-        End-of-sequence tokens count where the output may end; ids outside the vocabulary never do. Where the next
-        text is forced, every spelling of it counts, while the mask names its usual tokens only.
+        The end of the sequence counts where the output may end, and nothing behind it. Ids outside the vocabulary
+        never count, nor does another spelling of text that is forced: the mask names its usual tokens only.
         """
-        if self.has_failed:
+        if self.has_failed or self.has_ended:
             return 0
-        num_known = next((i for i, token in enumerate(token_ids) if not 0 <= token < self.num_vocabulary), None)
-        known = token_ids[:num_known]
-        num_valid = 0
-        if known and not self._allows_only_eos:
-            num_valid = self.matcher.validate_tokens(known)
-            if self.matcher.is_error():
-                self.rebuild()
-                return 0
-        if self._allows_only_eos or (num_valid and known[num_valid - 1] in self.eos_ids):
-            while num_valid < len(known) and known[num_valid] in self.eos_ids:
-                num_valid += 1
-        return num_valid
+        num_text = next((i for i, token in enumerate(token_ids) if not self._is_text(token)), len(token_ids))
+        num_valid = 0 if self.matcher.is_stopped() else self._num_usual(token_ids[:num_text])
+        if self.matcher.is_error():
+            self.rebuild()
+            return 0
+        if num_valid < num_text or num_text == len(token_ids) or token_ids[num_text] not in self.eos_ids:
+            return num_valid
+        return num_valid + self._may_end_behind(token_ids[:num_valid])
+
+    def _is_text(self, token: int) -> bool:
+        return 0 <= token < self.num_vocabulary and token not in self.eos_ids
+
+    def _num_usual(self, token_ids: list[int]) -> int:
+        """Return how many leading tokens are allowed and, where text is forced, its usual tokens."""
+        num_allowed = self.matcher.validate_tokens(token_ids) if token_ids else 0
+        num_usual = 0
+        for token in token_ids[:num_allowed]:
+            forced = self.matcher.compute_ff_tokens()
+            if self.matcher.is_error() or (forced and forced[0] != token) or not self.matcher.consume_token(token):
+                break
+            num_usual += 1
+        if num_usual and not self.matcher.is_error():
+            self.matcher.rollback(num_usual)
+        return num_usual
+
+    def _may_end_behind(self, token_ids: list[int]) -> bool:
+        """Whether the output is complete behind these tokens, all of them allowed."""
+        matcher = self.matcher.deep_copy()
+        return (not token_ids or matcher.consume_tokens(token_ids)) and matcher.is_accepting()
 
     def accept(self, token_id: int) -> None:
         """Advance behind a token that was emitted; one that is not allowed becomes the ``error``."""
@@ -83,7 +100,7 @@ class LLGrammar:
 
     def forced(self) -> list[int]:
         """Return the usual tokens of the bytes that must come next; empty where the grammar leaves a choice."""
-        if self.has_failed or self._allows_only_eos:
+        if self.has_failed or self.has_ended or self.matcher.is_stopped():
             return []
         token_ids = self.matcher.compute_ff_tokens()
         if self.matcher.is_error():
@@ -103,11 +120,6 @@ class LLGrammar:
         matcher = self._template.copy()
         matcher.consume_tokens([*self._accepted, *ahead])
         return matcher
-
-    @property
-    def _allows_only_eos(self) -> bool:
-        """Whether the output is complete and cannot grow; a matcher in error was replaced."""
-        return self.has_ended or self.matcher.is_stopped()
 
     def _fail_with(self, matcher: "LLMatcher") -> None:
         if matcher.is_error():

@@ -16,7 +16,7 @@ def grammar_tokenizer(tokenizer: Any, *, num_vocabulary: int, eos_ids: Iterable[
 
     Args:
         tokenizer: a fast transformers tokenizer.
-        num_vocabulary: the width of the model's logits, which may be above the tokenizer's own number of tokens.
+        num_vocabulary: how many tokens may be allowed; logits behind them, which pad many models, never are.
         eos_ids: every token id that ends a generation.
 
     Raises:

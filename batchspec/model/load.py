@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
@@ -15,9 +15,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
 from batchspec.model.generation import generation_defaults
+from batchspec.model.grammar_tokenizer import grammar_tokenizer
 from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, locate
 from batchspec.model.rope import freeze_frequencies
 from batchspec.model.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
 
 __all__ = ["LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
 
@@ -51,6 +55,11 @@ class LoadedModel:
     bytes_per_token: int
     fingerprint: str | None
     generation_defaults: Mapping[str, Any]
+
+    def grammar_tokenizer(self) -> "LLTokenizer":
+        """Return the vocabulary as llguidance reads it; raises as ``model.grammar_tokenizer`` does."""
+        inner = self.tokenizer.inner
+        return grammar_tokenizer(inner, num_vocabulary=len(inner), eos_ids=self.eos_ids)
 
 
 def resolve_device(device: str) -> torch.device:
@@ -101,7 +110,7 @@ def load_model(
     bytes_per_token = admit(module, device=where)
     return LoadedModel(
         module=module,
-        tokenizer=Tokenizer(tokenizer),
+        tokenizer=Tokenizer(tokenizer, num_embeddings=module.config.get_text_config().vocab_size),
         name=source.name,
         device=where,
         dtype=kind,

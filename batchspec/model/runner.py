@@ -31,9 +31,9 @@ class ModelRunner:
 
     @torch.inference_mode()
     def forward(self, plan: StepPlan) -> torch.Tensor:
-        """Return the logits (rows, vocabulary) of the plan's sampled chunks, 1 + draft length rows each."""
+        """Return the logits (rows, vocabulary): 1 + draft length rows for each sampled chunk, then all prompt rows."""
         token_ids, positions, rows = pack(plan, block_size=self.cache.block_size, device=self.device)
-        wanted = _sampled_rows(plan)
+        wanted = _wanted_rows(plan)
         padded = wanted + [0] * (_whole_tiles(len(wanted)) - len(wanted))
         with attention_step(rows, self.cache):
             output = self.module(
@@ -51,14 +51,16 @@ def _whole_tiles(num_rows: int) -> int:
     return max(1, -(-num_rows // ROW_TILE)) * ROW_TILE
 
 
-def _sampled_rows(plan: StepPlan) -> list[int]:
-    """Return the packed row numbers whose logits are needed."""
+def _wanted_rows(plan: StepPlan) -> list[int]:
+    """Return the packed row numbers whose logits are needed, those before prompt tokens last."""
     wanted: list[int] = []
+    prompt_rows: list[int] = []
     end = 0
     for chunk in plan.chunks:
+        prompt_rows += range(end, end + chunk.num_prompt_rows)
         end += len(chunk.token_ids)
         wanted += range(end - chunk.num_rows, end)
-    return wanted
+    return wanted + prompt_rows
 
 
 def pack(plan: StepPlan, *, block_size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:

@@ -18,12 +18,20 @@ class Tokenizer:
 
     Args:
         tokenizer: any ``PreTrainedTokenizerBase``.
+        num_embeddings: token ids that the model can read, which may be fewer or more than the tokenizer's; None if
+            that does not matter.
     """
 
-    def __init__(self, tokenizer: Any):
+    def __init__(self, tokenizer: Any, *, num_embeddings: int | None = None):
         self._tokenizer = tokenizer
+        self._num_embeddings = len(tokenizer) if num_embeddings is None else num_embeddings
         self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
         self._token_bytes = TokenBytes(tokenizer)
+
+    @property
+    def inner(self) -> Any:
+        """The transformers tokenizer."""
+        return self._tokenizer
 
     @property
     def has_chat_template(self) -> bool:
@@ -33,26 +41,28 @@ class Tokenizer:
     @property
     def num_vocabulary(self) -> int:
         """Token ids are below this."""
-        return len(self._tokenizer)
+        return min(len(self._tokenizer), self._num_embeddings)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt; token prompts pass through unchanged.
 
         Raises:
             RequestError: for a chat without a template, a chat that the template refuses or of which it would ignore a
-                part, or an unknown token id.
+                part, or a token that the model cannot read.
         """
         if isinstance(prompt, TextPrompt):
-            return self._ids(prompt.text, add_special_tokens=prompt.add_special_tokens)
-        if isinstance(prompt, ChatPrompt):
-            return self._encode_chat(prompt)
-        for token in prompt.token_ids:
+            token_ids, param = self._ids(prompt.text, add_special_tokens=prompt.add_special_tokens), "prompt"
+        elif isinstance(prompt, ChatPrompt):
+            token_ids, param = self._encode_chat(prompt), "messages"
+        else:
+            token_ids, param = list(prompt.token_ids), "prompt"
+        for token in token_ids:
             if not 0 <= token < self.num_vocabulary:
                 raise RequestError(
                     f"token id {token} is not in the vocabulary; give ids from 0 to {self.num_vocabulary - 1}",
-                    param="prompt",
+                    param=param,
                 )
-        return list(prompt.token_ids)
+        return token_ids
 
     def _encode_chat(self, prompt: ChatPrompt) -> list[int]:
         if not self.has_chat_template:

@@ -50,7 +50,8 @@ def test_masks_are_those_of_the_derivatives(node: Node, emitted: list[int], draf
     before = rows_of(compiler, grammar)
     masks = expected(node, draft)
     assert rows_of(compiler, grammar, draft) == masks
-    assert grammar.num_valid(draft) == sum(token in mask for token, mask in zip(draft, masks, strict=False))
+    one_end = draft[: draft.index(EOS) + 1] if EOS in draft else draft
+    assert grammar.num_valid(draft) == sum(token in mask for token, mask in zip(one_end, masks, strict=False))
     assert rows_of(compiler, grammar) == before == masks[:1]
     compiler.close()
 
@@ -64,7 +65,7 @@ def test_masks_rows_with_drafts_are_what_consuming_one_by_one_gives(data: st.Dat
     )
     grammar = compiler.compile(StructuredOutput(json=schema))
     alone = compiler.compile(StructuredOutput(json=schema))
-    whole = [*b'{"a": -1.5e3, "b":"\xc3\xa9"}', EOS, EOS]
+    whole = [*b'{"a": -1.5e3, "b":"\xc3\xa9"}', EOS]
     cut = data.draw(st.integers(0, len(whole)))
     for token in whole[:cut]:
         grammar.accept(token)
@@ -72,7 +73,8 @@ def test_masks_rows_with_drafts_are_what_consuming_one_by_one_gives(data: st.Dat
     draft = whole[cut : cut + data.draw(st.integers(0, 8))]
     rows = rows_of(compiler, grammar, draft)
     for row, token in zip(rows, [*draft, None], strict=True):
-        assert row == rows_of(compiler, alone)[0] == {t for t in range(257) if alone.num_valid([t])}
+        assert row == rows_of(compiler, alone)[0]
+        assert alone.has_ended or row == {t for t in range(257) if alone.num_valid([t])}
         if token is not None:
             alone.accept(token)
     compiler.close()
@@ -123,7 +125,7 @@ def test_every_end_of_sequence_token_ends() -> None:
     grammar = compiler.compile(StructuredOutput(regex="a"))
     a = ord("a")
     assert rows_of(compiler, grammar, [a, 258, 256]) == [{a}, {256, 258}, {256, 258}, {256, 258}]
-    assert grammar.num_valid([a, 258, 256, a]) == 3
+    assert grammar.num_valid([a, 258, 256, a]) == 2
     assert rows_of(compiler, grammar, [a, 257]) == [{a}, {256, 258}, set()]
     compiler.close()
 

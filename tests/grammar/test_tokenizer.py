@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 import batchspec
@@ -63,6 +65,39 @@ def test_rows_with_drafts_are_those_of_emitting_one_by_one(tokenizer: Any) -> No
             alone.accept(token)
         assert alone.error is None
         assert rows_of(compiler, at_once, token_ids)[:-1] == rows
+    compiler.close()
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_what_counts_as_valid_is_what_the_masks_allow_however_text_is_spelled(data: st.DataObject) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    eos = tokenizer.eos_token_id
+    compiler = GrammarCompiler(
+        lambda: grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=frozenset({eos}))
+    )
+    properties = {"summary": {"type": "string"}, "kind": {"enum": ["novel", "nouvelle"]}}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": ["summary", "kind"],
+        "additionalProperties": False,
+    }
+    grammar = compiler.compile(StructuredOutput(json=json.dumps(schema)))
+    text = '{"summary": "the best of times", "kind": "novel"}'
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=12)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    token_ids = [token for piece in pieces for token in tokenizer(piece, add_special_tokens=False).input_ids] + [eos]
+    start = data.draw(st.integers(0, len(token_ids) - 1))
+    for token in token_ids[:start]:
+        if not grammar.num_valid([token]):
+            break
+        grammar.accept(token)
+    draft = token_ids[start : start + data.draw(st.integers(0, 8))]
+    rows = rows_of(compiler, grammar, draft)
+    num_allowed = next((i for i, token in enumerate(draft) if token not in rows[i]), len(draft))
+    assert grammar.num_valid(draft) == num_allowed
+    assert rows_of(compiler, grammar, draft) == rows
     compiler.close()
 
 
