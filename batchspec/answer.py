@@ -62,9 +62,11 @@ class Answer:
 
     @property
     def echoed(self) -> str:
-        """The prompt's text if it is to stand before the output, else nothing."""
+        """The text of the prompt, or of what truncation left of it, if it is to stand before the output."""
         if not self.request.echo:
             return ""
+        if self.request.truncate_prompt_tokens is not None:
+            return self.tokenizer.decode(self.sequence.prompt_ids, prompt_ids=[])
         return self.tokenizer.prompt_text(self.prompt, self.sequence.prompt_ids)
 
     @property

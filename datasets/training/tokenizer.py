@@ -22,6 +22,7 @@ CONTEXT = 2048
 PIECES = r"\p{L}+|\p{N}|\n+ *|[^\p{L}\p{N}\n]+"
 CHAT_TEMPLATE = (
     "{{ bos_token }}"
+    "{% if tools %}{{ '<|system|>' + (tools | tojson) + '<|end|>' }}{% endif %}"
     "{% for message in messages %}"
     "{% if message['role'] not in ['system', 'user', 'assistant'] %}"
     "{{ raise_exception('Roles are system, user and assistant.') }}"
