@@ -59,3 +59,20 @@ def test_a_step_without_samples_has_an_empty_verdict() -> None:
     verdicts = judge(StepPlan(chunks=[]), torch.zeros(0, 7))
     assert len(verdicts.target_ids) == len(verdicts.has_target) == len(verdicts.num_drafted) == 0
     assert verdicts.accepted.shape == (0, 0)
+
+
+def test_a_plain_row_needs_a_finite_largest_logit() -> None:
+    greedy = SamplingParams(temperature=0.0)
+    chunk = sampled_chunk(decoding([9, 10], sampling=greedy), [0, 0, 0])
+    logits = torch.zeros(4, 7)
+    for row, value in enumerate((float("nan"), float("inf"), float("-inf"))):
+        logits[row] = value
+    verdicts = judge(StepPlan(chunks=[chunk]), logits)
+    assert verdicts.has_target.tolist() == [False, False, False, True]
+    assert not verdicts.accepted.any()
+
+
+def test_samples_of_one_seed_have_noise_of_their_own() -> None:
+    sequences = [decoding([9, 10], sampling=SamplingParams(seed=3), sample_index=i) for i in range(40)]
+    plan = StepPlan(chunks=[sampled_chunk(sequence) for sequence in sequences])
+    assert len(set(judge(plan, torch.zeros(40, 1000)).target_ids.tolist())) > 30

@@ -153,7 +153,7 @@ GREEDY: dict[str, tuple[dict[str, Any], tuple[tuple[int, ...], ...]]] = {
     "bad_words": ({}, ((8,),)),
     "allowed_token_ids": ({"allowed_token_ids": (1, 2, 3)}, ()),
     "logit_bias": ({"logit_bias": ((5, 3.0),)}, ()),
-    "repetition_penalty": ({"repetition_penalty": 3.0}, ()),
+    "repetition_penalty": ({"repetition_penalty": 10.0}, ()),
     "frequency_penalty": ({"frequency_penalty": 1.5}, ()),
     "presence_penalty": ({"presence_penalty": 1.5}, ()),
 }
@@ -165,7 +165,7 @@ def test_each_parameter_alone_reaches_greedy_rows(name: str) -> None:
     values, bad_words = GREEDY[name]
     sampling = SamplingParams(temperature=0.0, **values)
     context = Context(prompt=[1], output=[8, 2], draft=[3], sampling=sampling, bad_words=bad_words)
-    logits = torch.tensor([[0.0, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]]).expand(2, -1)
+    logits = torch.tensor([[0.0, 0.3, 0.2, 0.1, 0.25, 0.0, 0.0, 0.0, 1.0, 0.0]]).expand(2, -1)
     chosen = decide([context.chunk()], logits).target_ids
     assert chosen.tolist() == reference(context, logits).argmax(dim=-1).tolist()
     assert 8 not in chosen.tolist()
