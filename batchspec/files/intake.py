@@ -1,6 +1,7 @@
-"""Rows that come from a caller instead of a file: one by one to a request, or to a rejection in its place."""
+"""From rows, of a file or of a caller, to requests; a row that cannot be served comes as a rejection, in its place."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from batchspec.errors import RequestError, UsageError
@@ -11,14 +12,71 @@ from batchspec.files.seen import SeenIds
 from batchspec.files.wording import shown
 from batchspec.request import Intake, RejectedLine, Request
 
-__all__ = ["take_rows"]
+__all__ = ["RowTaker", "take_rows"]
+
+
+class RowTaker:
+    """Turns rows into requests and remembers their ids: of several rows with one id the first is taken.
+
+    Args:
+        where: how messages name a row, before its number.
+        unit: how they name an earlier row, such as "line".
+        columns: where a bare row keeps its prompt and its id.
+        defaults: for sampling fields that a row does not give.
+        seen: the ids so far.
+    """
+
+    def __init__(self, *, where: str, unit: str, columns: Columns, defaults: RowDefaults, seen: SeenIds):
+        self.where = where
+        self.unit = unit
+        self.columns = columns
+        self.defaults = defaults
+        self.seen = seen
+
+    def take(
+        self,
+        read: Callable[[], Mapping[str, Any]],
+        *,
+        index: int,
+        line: int,
+        refine: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda row: row,
+    ) -> Intake:
+        """Return the request that a row makes, or why it makes none; a rejected row has used its id as well.
+
+        Args:
+            read: returns the row, or raises RequestError.
+            index: 0-based ordinal of the row.
+            line: its 1-based number.
+            refine: called once the id is known; returns the row as it is to be parsed, or raises RequestError.
+        """
+        custom_id = category = None
+        try:
+            row = read()
+            custom_id, category = glimpse(row, line=line, columns=self.columns)
+            first = line if custom_id is None else self.seen.first_line(custom_id, line=line)
+            request = parse_row(refine(row), index=index, line=line, columns=self.columns, defaults=self.defaults)
+            if custom_id is None:
+                first = self.seen.first_line(request.custom_id, line=line)
+            if first != line:
+                raise _duplicate(request.custom_id, first=f"{self.unit} {first}")
+        except RequestError as error:
+            return RejectedLine(
+                index=index,
+                line=line,
+                custom_id=custom_id,
+                message=f"{self.where} {line}: {error.message}",
+                param=error.param,
+                code=error.code,
+                status_code=error.status_code,
+                category=category,
+            )
+        return request
 
 
 def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, defaults: RowDefaults) -> Iterator[Intake]:
     """Yield a Request or RejectedLine for every row, lazily; what was parsed before is passed on as it is.
 
-    A row's index follows that of the row before it. Of several rows with one id the first is taken and the later ones
-    are rejected.
+    A row's index follows that of the row before it.
 
     Args:
         rows: batch lines, bare rows, and lines that were parsed already, whose indices must grow.
@@ -30,6 +88,7 @@ def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, default
     """
     index = -1
     with SeenIds() as seen:
+        taker = RowTaker(where=where, unit=where, columns=Columns(), defaults=defaults, seen=seen)
         for row in rows:
             if isinstance(row, Request | RejectedLine):
                 if row.index <= index:
@@ -38,34 +97,14 @@ def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, default
                 yield row
             elif isinstance(row, Mapping):
                 index += 1
-                yield _take_row(row, index=index, where=where, defaults=defaults, seen=seen)
+                yield taker.take(partial(dict, row), index=index, line=index + 1)
             else:
                 raise UsageError(f"{where} {index + 2} is a {type(row).__name__}: give a mapping or a parsed request")
 
 
-def _take_row(row: Mapping[str, Any], *, index: int, where: str, defaults: RowDefaults, seen: SeenIds) -> Intake:
-    """Return the request that a row makes, or why it makes none; a rejected row has used its id as well."""
-    line, columns = index + 1, Columns()
-    custom_id, category = glimpse(row, line=line, columns=columns)
-    try:
-        first = line if custom_id is None else seen.first_line(custom_id, line=line)
-        request = parse_row(row, index=index, line=line, columns=columns, defaults=defaults)
-        if first != line:
-            raise RequestError(
-                f'"custom_id" {shown(request.custom_id)} was already used in {where} {first}: '
-                "give every request an id of its own",
-                param="custom_id",
-                code="duplicate_custom_id",
-            )
-    except RequestError as error:
-        return RejectedLine(
-            index=index,
-            line=line,
-            custom_id=custom_id,
-            message=f"{where} {line}: {error.message}",
-            param=error.param,
-            code=error.code,
-            status_code=error.status_code,
-            category=category,
-        )
-    return request
+def _duplicate(custom_id: str, *, first: str) -> RequestError:
+    return RequestError(
+        f'"custom_id" {shown(custom_id)} was already used on {first}: give every request an id of its own',
+        param="custom_id",
+        code="duplicate_custom_id",
+    )

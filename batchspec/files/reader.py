@@ -1,17 +1,18 @@
 """The input as a stream of requests; a row that cannot be served comes as a rejection, in its place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
 from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.defaults import RowDefaults
-from batchspec.files.identity import Columns, glimpse
+from batchspec.files.identity import Columns
+from batchspec.files.intake import RowTaker
 from batchspec.files.parquet_in import decode_nested
-from batchspec.files.rows import parse_row
 from batchspec.files.seen import SeenIds
 from batchspec.files.source import InputSource
-from batchspec.files.wording import shown
-from batchspec.request import Intake, RejectedLine
+from batchspec.request import Intake
 
 __all__ = ["read_requests"]
 
@@ -25,40 +26,20 @@ def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefault
     Raises:
         DamagedInputError: the input is truncated or corrupt; raised where that shows.
     """
+    where = f"{source.name} {source.unit}"
+    refine = partial(decode_nested, columns=columns) if source.is_parquet else _as_it_is
     with SeenIds() as seen:
+        taker = RowTaker(where=where, unit=source.unit, columns=columns, defaults=defaults, seen=seen)
         for index, (line, content) in enumerate(source.rows()):
-            custom_id = category = None
-            try:
-                if isinstance(content, RequestError):
-                    raise content
-                row = content if isinstance(content, dict) else decode_row(content)
-                custom_id, category = glimpse(row, line=line, columns=columns)
-                # Looked up before the row is checked: a rejected row has used its id as well.
-                first = line if custom_id is None else seen.first_line(custom_id, line=line)
-                if source.is_parquet:
-                    row = decode_nested(row, columns=columns)
-                request = parse_row(row, index=index, line=line, columns=columns, defaults=defaults)
-                if custom_id is None:
-                    first = seen.first_line(request.custom_id, line=line)
-                if first != line:
-                    raise _duplicate(request.custom_id, first=f"{source.unit} {first}")
-                yield request
-            except RequestError as error:
-                yield RejectedLine(
-                    index=index,
-                    line=line,
-                    custom_id=custom_id,
-                    message=f"{source.name} {source.unit} {line}: {error.message}",
-                    param=error.param,
-                    code=error.code,
-                    status_code=error.status_code,
-                    category=category,
-                )
+            yield taker.take(partial(_read, content), index=index, line=line, refine=refine)
 
 
-def _duplicate(custom_id: str, *, first: str) -> RequestError:
-    return RequestError(
-        f'"custom_id" {shown(custom_id)} was already used on {first}: give every request an id of its own',
-        param="custom_id",
-        code="duplicate_custom_id",
-    )
+def _read(content: bytes | dict[str, Any] | RequestError | None) -> Mapping[str, Any]:
+    """Return the row that a line or a Parquet row holds, or raise what is wrong with it."""
+    if isinstance(content, RequestError):
+        raise content
+    return content if isinstance(content, dict) else decode_row(content)
+
+
+def _as_it_is(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return row

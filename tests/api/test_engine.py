@@ -41,7 +41,7 @@ def test_what_cannot_be_served_is_a_record_that_says_why(engine: Engine) -> None
     for number, record in enumerate(records[1:], start=2):
         assert record["error"]["message"].startswith(f"request {number}: ")
     assert records[1]["error"]["code"] == "duplicate_custom_id"
-    assert "already used in request 1" in records[1]["error"]["message"]
+    assert "already used on request 1" in records[1]["error"]["message"]
     (named,) = run(engine, [{}], where="row")
     assert named["error"]["message"].startswith("row 1: ")
 
