@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from batchspec.logprobs import chat_logprobs, completion_logprobs, prompt_logprobs_document
-from batchspec.prompt import Prompt
+from batchspec.prompt import Prompt, TextPrompt
 from batchspec.records import Choice
 from batchspec.request import Endpoint, Request
 from batchspec.sequence import Sequence, TokenLogprobs
@@ -36,9 +36,6 @@ class TokenizerLike(Protocol):
     def token_bytes(self, token_id: int) -> bytes:
         """Return the bytes that a token stands for."""
 
-    def prompt_text(self, prompt: Prompt, token_ids: list[int]) -> str:
-        """Return a prompt as text: as it was given, or decoded."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -62,12 +59,16 @@ class Answer:
 
     @property
     def echoed(self) -> str:
-        """The text of the prompt, or of what truncation left of it, if it is to stand before the output."""
+        """What is to stand before the output: the prompt's text as given, else its tokens or what is left of them."""
         if not self.request.echo:
             return ""
-        if self.request.truncate_prompt_tokens is not None:
-            return self.tokenizer.decode(self.sequence.prompt_ids, prompt_ids=[])
-        return self.tokenizer.prompt_text(self.prompt, self.sequence.prompt_ids)
+        if isinstance(self.prompt, TextPrompt) and self.request.truncate_prompt_tokens is None:
+            return self.prompt.text
+        return self.tokenizer.decode(
+            self.sequence.prompt_ids,
+            prompt_ids=[],
+            skip_special_tokens=self.request.sampling.skip_special_tokens,
+        )
 
     @property
     def text(self) -> str:
@@ -129,14 +130,23 @@ class Answer:
             text = self.stream()
             for token in self.sequence.output_ids:
                 text.push(token)
-        return text.lengths + [len(text.text)] * (self.sequence.num_output_tokens - len(text.lengths))
+        length = len(text.text)
+        known = [min(known, length) for known in text.lengths]
+        return known + [length] * (self.sequence.num_output_tokens - len(known))
 
     def _prompt_offsets(self) -> list[int]:
-        """Return where the text of each prompt token begins."""
-        text = TextStream(self.tokenizer.decoder(prompt_ids=[], skip_special_tokens=True))
+        """Return where the text of each prompt token begins in the echoed text; tokens not in it begin at its edge.
+
+        In a text prompt special tokens stand by name, but not those that the tokenizer added.
+        """
+        is_verbatim = isinstance(self.prompt, TextPrompt) and self.request.truncate_prompt_tokens is None
+        skips = not is_verbatim and self.request.sampling.skip_special_tokens
+        text = TextStream(self.tokenizer.decoder(prompt_ids=[], skip_special_tokens=skips))
         for token in self.sequence.prompt_ids:
             text.push(token)
-        return [0, *text.lengths[:-1]]
+        text.finish()
+        num_added = max(0, text.text.find(self.echoed)) if is_verbatim else 0
+        return [max(0, length - num_added) for length in [0, *text.lengths[:-1]]]
 
     def _prompt_logprobs(self) -> list[Any] | None:
         if self.request.sampling.prompt_logprobs is None:

@@ -19,7 +19,7 @@ from batchspec.desk import Progress
 from batchspec.drafting import SpeculativeConfig
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults, parse_row
-from batchspec.files.intake import take_rows
+from batchspec.files.intake import plain_row, take_rows
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report.bodies import body_facts
 from batchspec.request import Intake, Request
@@ -92,11 +92,12 @@ class Engine:
         given = defaults or RowDefaults()
         self._core = launched.core
         self._dimensions = launched.dimensions
-        self._defaults = given.over(launched.generation_defaults)
+        self._defaults = given.over(launched.generation_defaults.values)
         self._resolved = {
             **launched.resolved,
             "sampling": {name: getattr(self._defaults, name) for name in _SAMPLING},
-            "sampling_from": {name: _origin(name, given, launched.generation_defaults) for name in _SAMPLING},
+            "sampling_from": {name: _origin(name, given, launched.generation_defaults.values) for name in _SAMPLING},
+            "generation_config_unused": list(launched.generation_defaults.unused),
         }
         self._work: Generator[dict[str, Any], None, None] | None = None
         self._aborted = AcceptanceSums()
@@ -132,12 +133,15 @@ class Engine:
 
         Raises:
             RequestError: it cannot be served; raised here if that shows in the request itself, else in the iteration.
+            UsageError: it is neither a mapping nor a parsed request.
 
         >>> for chunk in engine.stream({"prompt": "Once upon a time", "max_tokens": 40}):
         ...     print(*(choice["text"] for choice in chunk["choices"]), end="", flush=True)
         """
         if not isinstance(request, Request):
-            row = _asking_for_a_stream(request)
+            if not isinstance(request, Mapping):
+                raise UsageError(f"the request is a {type(request).__name__}: give a mapping or a parsed request")
+            row = _asking_for_a_stream(plain_row(request))
             request = parse_row(row, index=0, line=1, columns=Columns(), defaults=self._defaults)
         return self._stream(replace(request, stream=True))
 
@@ -177,7 +181,10 @@ class Engine:
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """What ``auto`` came to: dtype, device, model_fingerprint, sampling, and where each of its values is from."""
+        """What ``auto`` came to: dtype, device, model_fingerprint, sampling, and where each of its values is from.
+
+        ``generation_config_unused`` names what the model's file states besides and what is not heeded.
+        """
         return dict(self._resolved)
 
     @property

@@ -44,7 +44,7 @@ class Desk:
         limits: what every sequence has in common.
         grammars: compiles structured output.
         add: called with every sequence that is to run.
-        drop: called with every sequence that is to be given up while it runs.
+        drop: called with every sequence that is to be given up, if it still runs, and why: "error" or "abort".
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Desk:
         limits: Limits,
         grammars: Grammars,
         add: Callable[[Sequence], None],
-        drop: Callable[[Sequence], None],
+        drop: Callable[[Sequence, str], None],
     ):
         self.tokenizer = tokenizer
         self.limits = limits
@@ -67,13 +67,14 @@ class Desk:
         self._streamed: set[int] = set()
         self.begin(in_order=True, where="line")
 
-    def begin(self, *, in_order: bool, where: str, on_chunk: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+    def begin(self, *, in_order: bool, where: str, on_chunk: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Open a new lane.
 
         Args:
             in_order: whether records leave in the order of the lines.
             where: how messages name a line.
-            on_chunk: called with every chunk of streamed requests as it is made.
+            on_chunk: called with every chunk of streamed requests as it is made; chunks leave this way instead of in
+                records, whose metrics then count as unreported.
 
         Raises:
             UsageError: requests of an earlier lane are still being served.
@@ -82,7 +83,8 @@ class Desk:
             raise UsageError("the engine is serving other requests: finish or close that run or stream first")
         self.lane = Lane(in_order=in_order, most_held=_MOST_HELD)
         self.where = where
-        self.on_chunk = on_chunk
+        self.on_chunk = on_chunk or (lambda _: None)
+        self.is_live = on_chunk is not None
 
     def take_in(self, line: Intake, *, now: float) -> None:
         """Start a request's sequences, or hand in the error record of a line that cannot be served."""
@@ -134,8 +136,8 @@ class Desk:
             self._add(turn)
             return
         self._forget(assembly)
-        if not assembly.is_reported:
-            self._set_aside(cause_of_silence(assembly.request), assembly)
+        if self.is_live or not assembly.is_reported:
+            self._set_aside("live stream" if self.is_live else cause_of_silence(assembly.request), assembly)
         self._hand_in(assembly.request.index, assembly.record(), is_failure=False)
 
     def give_up(self, sequences: Iterable[Sequence], error: RequestError) -> None:
@@ -165,8 +167,7 @@ class Desk:
     def _drop_all(self, assembly: Assembly, *, cause: str) -> None:
         self._forget(assembly)
         for sequence in assembly.sequences:
-            if sequence.finish_reason is None:
-                self._drop(sequence)
+            self._drop(sequence, "abort" if cause == "aborted" else "error")
         self._set_aside(cause, assembly)
 
     def _forget(self, assembly: Assembly) -> None:

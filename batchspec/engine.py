@@ -169,10 +169,10 @@ class EngineCore:
         self.drafter.begin(sequence)
         self.scheduler.add(sequence)
 
-    def _drop(self, sequence: Sequence) -> None:
-        self.scheduler.drop(sequence)
-        self.drafter.end(sequence)
-        self.counters.request_success["error"].inc()
+    def _drop(self, sequence: Sequence, reason: str) -> None:
+        if self.scheduler.drop(sequence):
+            self.drafter.end(sequence)
+            self.counters.request_success[reason].inc()
 
     def _observe(self, outcomes: list[Outcome]) -> None:
         """Feed the general counters and the progress from what a step committed."""

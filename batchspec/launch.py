@@ -16,6 +16,7 @@ from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
+from batchspec.model.generation import GenerationDefaults
 from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
 from batchspec.model.runner import ModelRunner
@@ -37,13 +38,13 @@ class Launched:
         core: the engine.
         dimensions: what the settings came to on this machine.
         resolved: what ``auto`` came to.
-        generation_defaults: sampling values of the model's generation_config.json, under that file's names.
+        generation_defaults: what the model's generation_config.json states.
     """
 
     core: EngineCore
     dimensions: Mapping[str, int]
     resolved: Mapping[str, Any]
-    generation_defaults: Mapping[str, Any]
+    generation_defaults: GenerationDefaults
 
 
 def launch(

@@ -18,11 +18,10 @@ def no_token(sequence: Sequence) -> RequestError:
     """Return why no token could be chosen to follow a sequence."""
     if sequence.grammar is not None and sequence.grammar.error is not None:
         return RequestError(f"the grammar cannot go on: {sequence.grammar.error}", code="invalid_grammar")
-    constraints = _constraints(sequence)
-    if constraints:
+    if sequence.is_starved:
+        constraints = _constraints(sequence)
         return RequestError(
-            f"no token can follow {sequence.num_output_tokens} output tokens: {' and '.join(constraints)} may leave "
-            "none; relax them (if they do leave one, the model's logits are NaN or infinite there)",
+            f"no token is left that may come next: {' and '.join(constraints)} together forbid all; relax them",
             param=constraints[0],
             code="no_token_left",
         )
@@ -42,5 +41,7 @@ def _constraints(sequence: Sequence) -> list[str]:
         "allowed_token_ids": sampling.allowed_token_ids is not None,
         "bad_words": bool(sequence.bad_words),
         "min_tokens": sequence.num_output_tokens < sampling.min_tokens,
+        "logit_bias": bool(sampling.logit_bias),
+        "repetition_penalty": sampling.repetition_penalty != 1,
     }
     return [name for name, is_given in given.items() if is_given]

@@ -4,6 +4,7 @@ First come, first served. The oldest running sequence is never put back, the poo
 full length, and a sequence that is put back returns to the head of the queue; so everything finishes.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence as Many
 
@@ -163,13 +164,18 @@ class Scheduler:
             if chunk.samples:
                 rows = slice(row, row + chunk.num_rows)
                 targets = _targets(verdicts.target_ids[rows], verdicts.has_target[rows])
+                is_starved = len(targets) < chunk.num_rows and verdicts.is_starved[row + len(targets)]
                 outcome = self._commit_chunk(chunk, targets, now=now)
+                chunk.sequence.is_starved = chunk.sequence.finish_reason == "error" and bool(is_starved)
                 if chunk.sequence.sampling.logprobs is not None:
                     chunk.sequence.logprobs += [verdicts.logprobs[row + i] for i in range(len(outcome.token_ids))]
                 row += chunk.num_rows
                 outcomes.append(outcome)
         for index, chunk in enumerate(plan.scored):
-            chunk.sequence.add_prompt_logprobs(verdicts.prompt_logprobs[index], start=chunk.start)
+            scores = verdicts.prompt_logprobs[index]
+            chunk.sequence.add_prompt_logprobs(scores, start=chunk.start)
+            if any(math.isnan(score.logprob) for score in scores):
+                chunk.sequence.finish_reason = "error"
         return outcomes
 
     def _commit_chunk(self, chunk: Chunk, targets: list[int], *, now: float) -> Outcome:
@@ -204,11 +210,14 @@ class Scheduler:
                 self.pool.shrink(sequence.blocks, num_tokens=0)
         return finished
 
-    def drop(self, sequence: Sequence) -> None:
-        """Remove a sequence that cannot go on, its pages given back."""
+    def drop(self, sequence: Sequence) -> bool:
+        """Remove a sequence that cannot go on, its pages given back; return whether it was here."""
+        if not any(other is sequence for other in (*self.running, *self.waiting)):
+            return False
         self.pool.shrink(sequence.blocks, num_tokens=0)
         self.running = [other for other in self.running if other is not sequence]
         self.waiting = deque(other for other in self.waiting if other is not sequence)
+        return True
 
 
 def _targets(target_ids: NDArray[np.int64], has_target: NDArray[np.bool_]) -> list[int]:

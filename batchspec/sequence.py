@@ -101,6 +101,7 @@ class Sequence:
         num_computed_tokens: tokens whose keys and values stand in the cache.
         blocks: the cache blocks owned, in order.
         finish_reason: None while running.
+        is_starved: whether it ended because the request's own constraints left no token.
         stop_reason: the stop token id or the stop string that ended it, as vLLM reports it; None for end of sequence
             and length.
     """
@@ -124,6 +125,7 @@ class Sequence:
     num_computed_tokens: int = 0
     blocks: list[int] = field(default_factory=list)
     finish_reason: FinishReason | None = None
+    is_starved: bool = False
     stop_reason: int | str | None = None
     num_preemptions: int = 0
 

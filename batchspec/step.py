@@ -94,6 +94,7 @@ class Verdicts:
     Attributes:
         target_ids: int64 (rows,), the target's own token for every logit row, chunk after chunk of ``plan.sampled``.
         has_target: bool (rows,), whether the row's logits choose a token; if not, its ``target_ids`` means nothing.
+        is_starved: bool (rows,), whether a row has no target although its logits are finite: nothing is allowed there.
         num_drafted: int64 (drafting chunks,), draft length of each sampled chunk that had a draft.
         accepted: bool (drafting chunks, longest draft), whether draft token i and all before it match the target's.
         logprobs: by logit row, what was asked for about the row's target.
@@ -103,6 +104,7 @@ class Verdicts:
 
     target_ids: NDArray[np.int64]
     has_target: NDArray[np.bool_]
+    is_starved: NDArray[np.bool_]
     num_drafted: NDArray[np.int64]
     accepted: NDArray[np.bool_]
     logprobs: Mapping[int, TokenLogprobs] = field(default_factory=dict)

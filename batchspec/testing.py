@@ -78,10 +78,6 @@ class ByteTokenizer:
             return b"<eos>"
         return bytes([token_id]) if 0 <= token_id < 256 else b""
 
-    def prompt_text(self, prompt: Prompt, token_ids: list[int]) -> str:
-        """Return a prompt as text: as it was given, else decoded from its bytes."""
-        return prompt.text if isinstance(prompt, TextPrompt) else self.decode(token_ids, prompt_ids=[])
-
     def _text_of(self, skip_special_tokens: bool) -> Callable[[list[int]], str]:
         num_shown = 256 if skip_special_tokens else self.vocab_size
         return lambda ids: b"".join(self.token_bytes(i) for i in ids if i < num_shown).decode(errors="replace")

@@ -65,8 +65,12 @@ class IncrementalDecoder:
 
     def _text_behind_context(self, token_ids: list[int]) -> str:
         whole = self._decode(self._context + token_ids)
+        behind = whole[len(self._head) :] if whole.startswith(self._head) else None
+        if behind is not None and _MARK not in behind:
+            return behind
         # With byte tokens, as SentencePiece has them, a broken character takes whole ones before it along.
-        return whole[len(self._head) :] if whole.startswith(self._head) else self._decode(token_ids)
+        alone = self._decode(token_ids)
+        return alone if behind is None or alone.count(_MARK) < behind.count(_MARK) else behind
 
     def _give_up_oldest(self) -> str:
         """Go on with the newest three tokens, as no character began before them; return what that makes certain."""
@@ -115,7 +119,7 @@ class TextStream:
         min_tokens: stop texts that end within the text of the first ``min_tokens`` tokens do not count.
 
     Attributes:
-        lengths: of the text behind each token, held back or not, but no longer than what a stop text left of it.
+        lengths: of the text behind each token, held back or not, and before a stop text cut it.
     """
 
     def __init__(
@@ -188,10 +192,6 @@ class TextStream:
         self._pieces = [self.text[:length]]
         self._length = length
         self._has_ended = True
-        for index in range(len(self.lengths) - 1, -1, -1):
-            if self.lengths[index] <= length:
-                break
-            self.lengths[index] = length
 
     def _num_held(self) -> int:
         """Return the length of the longest end of the text with which a stop text begins."""

@@ -37,6 +37,7 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
     return Verdicts(
         target_ids=target_ids,
         has_target=has_target,
+        is_starved=choices.is_starved.cpu().numpy(),
         num_drafted=num_drafted,
         accepted=accepted,
         logprobs=choices.logprobs,

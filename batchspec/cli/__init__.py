@@ -3,7 +3,10 @@
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 """
 
+import signal
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 import typer
@@ -38,11 +41,26 @@ def _root(
         typer.echo(context.get_help())
 
 
-app.command("run")(run)
+def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
+    """Return the command, which says so when it is interrupted before it has anything to finish."""
+
+    @wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> int:
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt:
+            print("batchspec: interrupted: run the same command again", file=sys.stderr)
+            return 130
+
+    return guarded
+
+
+app.command("run")(_interruptible(run))
 
 
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence on stderr, never a traceback."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like SIGINT, also while modules are imported
     try:
         status = app(standalone_mode=False)
     except _UsageError as error:

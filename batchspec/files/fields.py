@@ -45,13 +45,12 @@ def integer(fields: Mapping[str, Any], name: str, *, low: int, high: int | None 
     if value is None:
         return None
     right = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(whole, bool) or not isinstance(whole, int):
         raise wrong(name, value, right, code="invalid_type")
-    if value < low or (high is not None and value > high):
+    if whole < low or (high is not None and whole > high):
         raise wrong(name, value, right)
-    return value
+    return whole
 
 
 def number(

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import orjson
+
 from batchspec.errors import RequestError, UsageError
 from batchspec.files.defaults import RowDefaults
 from batchspec.files.identity import Columns, glimpse
@@ -12,7 +14,7 @@ from batchspec.files.seen import SeenIds
 from batchspec.files.wording import shown
 from batchspec.request import Intake, RejectedLine, Request
 
-__all__ = ["RowTaker", "take_rows"]
+__all__ = ["RowTaker", "plain_row", "take_rows"]
 
 
 class RowTaker:
@@ -97,9 +99,25 @@ def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, default
                 yield row
             elif isinstance(row, Mapping):
                 index += 1
-                yield taker.take(partial(dict, row), index=index, line=index + 1)
+                yield taker.take(partial(dict, row), index=index, line=index + 1, refine=plain_row)
             else:
                 raise UsageError(f"{where} {index + 2} is a {type(row).__name__}: give a mapping or a parsed request")
+
+
+def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a caller's row as it would be read from a file: arrays for tuples, numbers for numpy's.
+
+    Raises:
+        RequestError: it holds something that JSON has not, such as half of a surrogate pair.
+    """
+    try:
+        plain: dict[str, Any] = orjson.loads(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY))
+    except TypeError as error:
+        raise RequestError(
+            f"the request cannot be written as JSON ({error}): give text, numbers, lists and mappings",
+            code="invalid_json_line",
+        ) from error
+    return plain
 
 
 def _duplicate(custom_id: str, *, first: str) -> RequestError:

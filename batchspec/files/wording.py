@@ -26,6 +26,8 @@ def describe(value: Any) -> str:
         return f"the boolean {shown(value)}"
     if isinstance(value, float) and value - value != 0:
         return f"the number {value}"
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return "a number beyond 64 bits"
     if isinstance(value, int | float):
         return f"the number {shown(value)}"
     if isinstance(value, str):

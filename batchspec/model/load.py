@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from batchspec.errors import ModelError
 from batchspec.model.gate import admit
-from batchspec.model.generation import generation_defaults
+from batchspec.model.generation import GenerationDefaults, generation_defaults
 from batchspec.model.grammar_tokenizer import grammar_tokenizer
 from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, locate
 from batchspec.model.rope import freeze_frequencies
@@ -42,7 +42,7 @@ class LoadedModel:
         eos_ids: token ids that end a generation.
         bytes_per_token: of keys and values over all layers.
         fingerprint: hash over the files' names, sizes and edges; for a hub id the commit.
-        generation_defaults: sampling values that its generation_config.json states, under that file's names.
+        generation_defaults: what its generation_config.json states.
     """
 
     module: torch.nn.Module
@@ -54,7 +54,7 @@ class LoadedModel:
     eos_ids: frozenset[int]
     bytes_per_token: int
     fingerprint: str | None
-    generation_defaults: Mapping[str, Any]
+    generation_defaults: GenerationDefaults
 
     def grammar_tokenizer(self) -> "LLTokenizer":
         """Return the vocabulary as llguidance reads it; raises as ``model.grammar_tokenizer`` does."""
@@ -103,6 +103,7 @@ def load_model(
     where = resolve_device(device)
     kind = resolve_dtype(dtype, device=where)
     source = locate(model)
+    defaults = generation_defaults(source, choice=generation_config)
     tokenizer, module = _read(source, model=model, dtype=kind)
     module = module.to(where).eval().requires_grad_(False)
     context_length = _context_length(module.config)
@@ -115,10 +116,10 @@ def load_model(
         device=where,
         dtype=kind,
         context_length=context_length,
-        eos_ids=_eos_ids(module, tokenizer),
+        eos_ids=_eos_ids(module, tokenizer, model=model),
         bytes_per_token=bytes_per_token,
         fingerprint=fingerprint(source.files) if source.files else getattr(module.config, "_commit_hash", None),
-        generation_defaults=generation_defaults(source, choice=generation_config),
+        generation_defaults=defaults if source.files else generation_defaults(source, choice=generation_config),
     )
 
 
@@ -179,9 +180,16 @@ def _context_length(config: Any) -> int:
     raise ModelError("the model's config.json names no context length; give a model with max_position_embeddings.")
 
 
-def _eos_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    found = [getattr(module.generation_config, "eos_token_id", None), module.config.get_text_config().eos_token_id]
-    for value in (*found, tokenizer.eos_token_id):
-        if value is not None:
-            return frozenset([value] if isinstance(value, int) else value)
-    return frozenset()
+def _eos_ids(module: Any, tokenizer: Any, *, model: str | Path) -> frozenset[int]:
+    """Return the tokens that end a generation, by the generation config, else the config, else the tokenizer."""
+    text = module.config.get_text_config()
+    found = [getattr(module.generation_config, "eos_token_id", None), text.eos_token_id, tokenizer.eos_token_id]
+    stated = next((value for value in found if value is not None), ())
+    ids = frozenset([stated] if isinstance(stated, int) else stated)
+    beyond = sorted(token for token in ids if not 0 <= token < text.vocab_size)
+    if beyond:
+        raise ModelError(
+            f"--model {model}: its end-of-sequence token {beyond[0]} is not in the vocabulary of {text.vocab_size}; "
+            "correct eos_token_id in generation_config.json or config.json."
+        )
+    return ids

@@ -41,6 +41,14 @@ def template_variables(source: str) -> frozenset[str]:
     return frozenset(names - _FUNCTIONS)
 
 
+@lru_cache
+def _fields_read(source: str) -> frozenset[str]:
+    """Return the names that a chat template looks up in anything, be it a message, a call or a function."""
+    tree = Environment(extensions=["jinja2.ext.loopcontrols", _Generation]).parse(source)
+    attributes = {node.attr for node in tree.find_all(nodes.Getattr)}
+    return frozenset(attributes | {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)})
+
+
 def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
     """Return a chat as the text that the model continues.
 
@@ -53,10 +61,12 @@ def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
         RequestError: the template refuses the chat, or would silently ignore the tools or a variable.
     """
     try:
-        names = template_variables(tokenizer.get_chat_template(tools=list(prompt.tools) or None))
+        source = tokenizer.get_chat_template(tools=list(prompt.tools) or None)
+        names = template_variables(source)
+        _check_fields(prompt, read=_fields_read(source))
         _check_variables(prompt, names=names, special=frozenset(tokenizer.special_tokens_map))
         text: str = tokenizer.apply_chat_template(
-            [_with_parsed_arguments(message) for message in prompt.messages],
+            [_as_templates_expect(message) for message in prompt.messages],
             tools=[dict(tool) for tool in prompt.tools] or None,
             add_generation_prompt=prompt.add_generation_prompt,
             continue_final_message=prompt.continue_final_message,
@@ -78,6 +88,19 @@ def _refusal(prompt: ChatPrompt, error: Exception) -> RequestError:
     return RequestError(
         f"the model's chat template refuses these messages ({error}); change their roles or order", param="messages"
     )
+
+
+def _check_fields(prompt: ChatPrompt, *, read: frozenset[str]) -> None:
+    """Refuse what a template would drop of a message; ``tool_call_id`` only links messages, few templates show it."""
+    for number, message in enumerate(prompt.messages):
+        for field in ("tool_calls", "name"):
+            if message.get(field) and field not in read:
+                raise RequestError(
+                    f'this model\'s chat template does not render the "{field}" of messages, so the model would not '
+                    "see it; leave it away, or say it in the content",
+                    param=f"messages[{number}].{field}",
+                    code="unsupported_parameter",
+                )
 
 
 def _check_variables(prompt: ChatPrompt, *, names: frozenset[str], special: frozenset[str]) -> None:
@@ -106,15 +129,16 @@ def _listed(names: frozenset[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def _with_parsed_arguments(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message as templates expect it: the arguments of its tool calls as objects, not as JSON text.
+def _as_templates_expect(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with a text as content, and the arguments of its tool calls as objects, not as JSON text.
 
     Raises:
         RequestError: if a call's arguments are not JSON.
     """
+    whole = {**message, "content": message.get("content") or ""}
     if not message.get("tool_calls"):
-        return dict(message)
-    return {**message, "tool_calls": [_with_parsed_call(call) for call in message["tool_calls"]]}
+        return whole
+    return whole | {"tool_calls": [_with_parsed_call(call) for call in message["tool_calls"]]}
 
 
 def _with_parsed_call(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,10 +108,6 @@ class Tokenizer:
         """Return the bytes that a token stands for; none for an id that the tokenizer does not have."""
         return self._token_bytes(token_id)
 
-    def prompt_text(self, prompt: Prompt, token_ids: list[int]) -> str:
-        """Return a prompt as text: as it was given, else decoded from its tokens."""
-        return prompt.text if isinstance(prompt, TextPrompt) else self.decode(token_ids, prompt_ids=[])
-
     def _ids(self, text: str, *, add_special_tokens: bool) -> list[int]:
         ids: list[int] = self._tokenizer(text, add_special_tokens=add_special_tokens).input_ids
         return ids

@@ -25,11 +25,13 @@ class Choices:
     Attributes:
         target_ids: int64 (rows,).
         has_target: bool (rows,), whether the largest raw logit is finite and a token is left to choose.
+        is_starved: bool (rows,), whether the largest raw logit is finite and no token is left.
         logprobs: by row, of the target, where they were asked for and there is a target.
     """
 
     target_ids: torch.Tensor
     has_target: torch.Tensor
+    is_starved: torch.Tensor
     logprobs: dict[int, TokenLogprobs]
 
 
@@ -47,7 +49,8 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
         masks: the grammars' masks; None where no row has one.
     """
     target_ids = logits.argmax(dim=-1)
-    has_target = logits.amax(dim=-1).isfinite()
+    is_finite = logits.amax(dim=-1).isfinite()
+    has_target = is_finite.clone()
     logprobs: dict[int, TokenLogprobs] = {}
     rows = list(rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist())))
     size = max(1, _BLOCK_SIZE // logits.shape[-1])
@@ -58,7 +61,8 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
         has_target[numbers] &= processed.amax(dim=-1).isfinite()
         target_ids[numbers] = _draw(block, processed)
         logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
-    return Choices(target_ids=target_ids, has_target=has_target, logprobs=logprobs)
+    is_starved = is_finite & ~has_target
+    return Choices(target_ids=target_ids, has_target=has_target, is_starved=is_starved, logprobs=logprobs)
 
 
 def _draw(rows: Many[Row], processed: torch.Tensor) -> torch.Tensor:

@@ -116,4 +116,12 @@ def test_a_file_that_is_no_object_is_wrong(tmp_path: Path, text: str) -> None:
 def test_null_counts_as_not_stated(tmp_path: Path) -> None:
     path = tmp_path / "generation_config.json"
     path.write_text('{"temperature": null, "do_sample": true, "top_k": 50, "num_beams": 4}')
-    assert read_generation_config(path) == {"top_k": 50}
+    assert read_generation_config(path).values == {"top_k": 50}
+
+
+def test_what_is_not_heeded_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "generation_config.json"
+    path.write_text('{"num_beams": 4, "no_repeat_ngram_size": 0, "suppress_tokens": [5], "max_new_tokens": 9, "x": 1}')
+    assert read_generation_config(path).unused == ("num_beams", "suppress_tokens")
+    engine = Engine(device="cpu", generation_config=str(tmp_path))
+    assert engine.resolved["generation_config_unused"] == ["num_beams", "suppress_tokens"]

@@ -57,14 +57,14 @@ def test_a_stream_that_was_left_is_named_in_the_accounts(make_engine: MakeEngine
     for _ in range(9):
         next(left)
     left.close()  # type: ignore[attr-defined]
-    body = list(engine.stream(prompt("p", temperature=0)))
-    aggregate.add({"response": {"status_code": 200, "body": body}, "error": None})
+    assert list(engine.stream(prompt("p", temperature=0)))[-1]["metrics"]["speculative_decoding"]["num_spec_steps"] > 0
     for record in engine.run([prompt("p", stream=True), prompt("q", n=2)]):
         aggregate.add(record)
     reconciliation = engine.reconcile(aggregate.sums())
     assert reconciliation is not None
     assert reconciliation.is_exact
-    assert "aborted" in reconciliation.rows[0].unreported
+    assert {"aborted", "live stream"} <= set(reconciliation.rows[0].unreported)
+    assert engine.counters.request_success["abort"]._value.get() == 1
     assert aggregate.document()["tokens"]["num_requests_without_usage"] == 0
 
 

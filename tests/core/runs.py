@@ -162,7 +162,8 @@ def reconciliation_of(engine: EngineCore, records: Iterable[dict[str, Any]]) -> 
     """Compare the records' own metrics, and what the engine set aside, with the engine's counters."""
     reported = AcceptanceSums()
     for record in records:
-        metrics = record["response"]["body"].get("metrics")
+        body = record["response"]["body"]
+        metrics = body[-1].get("metrics") if isinstance(body, list) else body.get("metrics")
         if metrics is not None and metrics["speculative_decoding"] is not None:
             reported += AcceptanceSums.from_document(metrics["speculative_decoding"])
     unreported = {

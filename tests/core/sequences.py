@@ -62,6 +62,7 @@ def verdicts_for(plan: StepPlan, targets: list[int]) -> Verdicts:
     return Verdicts(
         target_ids=np.array(targets, dtype=np.int64),
         has_target=np.ones(len(targets), dtype=np.bool_),
+        is_starved=np.zeros(len(targets), dtype=np.bool_),
         num_drafted=np.zeros(0, dtype=np.int64),
         accepted=np.zeros((0, 0), dtype=np.bool_),
     )

@@ -112,6 +112,23 @@ def test_forced_tokens_are_the_models_own_spelling(tokenizer: Any) -> None:
     assert tokenizer(text, add_special_tokens=False).input_ids[: len(forced)] == forced
 
 
+@pytest.mark.parametrize("name", ["<|end|>", "<|user|>", "<|bos|>"])
+def test_the_name_of_a_special_token_is_text_like_any_other(tokenizer: Any, name: str) -> None:
+    eos = tokenizer.eos_token_id
+    compiler = GrammarCompiler(
+        lambda: grammar_tokenizer(tokenizer, num_vocabulary=len(tokenizer), eos_ids=frozenset({eos}))
+    )
+    text = f"stop at {name} please"
+    grammar = compiler.compile(StructuredOutput(choice=(text,)))
+    written: list[int] = []
+    while eos not in (tokens := rows_of(compiler, grammar)[0]):
+        written.append(min(tokens))
+        grammar.accept(written[-1])
+        assert grammar.error is None
+    assert tokenizer.decode(written, skip_special_tokens=True) == text
+    compiler.close()
+
+
 def test_a_tokenizer_that_cannot_be_read_is_a_sentence(tokenizer: Any) -> None:
     with pytest.raises(RequestError, match="cannot be served with this model's tokenizer") as caught:
         grammar_tokenizer(object(), num_vocabulary=10, eos_ids=frozenset({1}))

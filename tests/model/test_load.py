@@ -162,7 +162,7 @@ class Ends:
 
     def __init__(self, generation: Any, config: Any, tokenizer: int | None):
         self.generation_config = GenerationConfig(eos_token_id=generation)
-        self.config = AutoConfig.for_model("llama", eos_token_id=config)
+        self.config = AutoConfig.for_model("llama", eos_token_id=config, vocab_size=10)
         self.eos_token_id = tokenizer
 
 
@@ -177,4 +177,9 @@ class Ends:
     ],
 )
 def test_end_of_sequence(ends: Ends, expected: set[int]) -> None:
-    assert _eos_ids(ends, ends) == expected
+    assert _eos_ids(ends, ends, model="m") == expected
+
+
+def test_an_end_of_sequence_beyond_the_vocabulary_is_a_sentence() -> None:
+    with pytest.raises(ModelError, match="--model m: its end-of-sequence token 10 is not in the vocabulary of 10;"):
+        _eos_ids(Ends([5, 10], 2, 3), Ends(None, None, 3), model="m")

@@ -2,13 +2,12 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from tokenizers import Tokenizer as Fast
 from tokenizers import models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from batchspec.model.tokenizer import Tokenizer
-from batchspec.request import ChatPrompt, TextPrompt, TokenPrompt
+from batchspec.request import ChatPrompt
 from batchspec.testing import ByteTokenizer
 from tests.text.tokenizers import TEXTS, byte_piece, embedded, pieces
 
@@ -57,14 +56,6 @@ def test_ways_that_do_not_differ_are_one() -> None:
     fast = Fast(models.WordLevel({"<unk>": 0, "cat": 1}, unk_token="<unk>"))
     fast.pre_tokenizer = pre_tokenizers.Whitespace()
     assert Tokenizer(PreTrainedTokenizerFast(tokenizer_object=fast)).encode_bad_word("cat") == [(1,)]
-
-
-@given(st.text(max_size=9))
-def test_prompt_as_text(text: str) -> None:
-    for tokenizer in (embedded(), ByteTokenizer()):
-        given_text, ids = TextPrompt(text=text), tokenizer.encode_plain(text)
-        assert tokenizer.prompt_text(given_text, ids) == text
-        assert tokenizer.prompt_text(TokenPrompt(token_ids=tuple(ids)), ids) == text
 
 
 def test_chat_of_bytes() -> None:

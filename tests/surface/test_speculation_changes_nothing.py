@@ -57,15 +57,15 @@ def test_speculation_changes_nothing_but_the_speed(name: str, drafts: str, tempe
     body = record["response"]["body"]
     assert essence(body) == essence(expected)
     check_shape(body)
-    if isinstance(body, dict):
-        assert reconciliation_of(engine, [record]).is_exact
+    assert reconciliation_of(engine, [record]).is_exact
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_drafts_of_the_truth_are_accepted(name: str) -> None:
     """Else the test above would compare one run without speculation with another."""
     _, outputs = reference(name, 0.0)
-    if max(len(ids) for ids in outputs.values()) < 3:
+    assert max(len(ids) for ids in outputs.values()) > 2 or name.startswith("max_tokens")
+    if name.startswith("max_tokens"):
         return
     engine = engine_of(adversary("right", outputs), level=Level.DETAILED)
     serve_one(engine, parsed(body_for(name, 0.0), endpoint=endpoint_of(CASES[name])))

@@ -99,6 +99,17 @@ def test_broken_bytes_behind_whole_characters() -> None:
     assert pushes(pieces().decoder(prompt_ids=[5]), [*token_ids, 5]) == ["", "", "€", "", "\ufffda", ""]
 
 
+def test_a_character_behind_a_space_in_bytes_is_not_lost() -> None:
+    """The space is a context that shows nothing, and its byte belongs to the same run as the character's."""
+    tokenizer = pieces()
+    ids = [byte_piece(byte) for byte in " 😀x".encode()]
+    for prompt_ids in ([], [5]):
+        assert "\ufffd" not in tokenizer.decode(ids, prompt_ids=prompt_ids)
+        assert "".join(pushes(tokenizer.decoder(prompt_ids=prompt_ids), ids)) == tokenizer.decode(
+            ids, prompt_ids=prompt_ids
+        )
+
+
 def test_leading_space_depends_on_the_prompt() -> None:
     tokenizer = pieces()
     assert pushes(tokenizer.decoder(prompt_ids=[]), [1, 2, 0, 3, 4]) == ["", " the", "", " cat", "s", ""]

@@ -42,7 +42,7 @@ def reference(
             if found is not None and number >= min_tokens:
                 whole = len(text) + len(chunk) - position - 1
                 cut = text if include_stop else text[: len(text) - len(found)]
-                return cut, found, [min(length, len(cut)) for length in [*lengths, whole]]
+                return cut, found, [*lengths, whole]
         lengths.append(len(text))
     return text, None, lengths
 
@@ -133,10 +133,10 @@ def test_examples(stop: tuple[str, ...], include_stop: bool, min_tokens: int, te
     assert stream.text == text
 
 
-def test_lengths_do_not_go_beyond_the_cut() -> None:
+def test_lengths_stay_what_they_were_when_a_stop_cuts_the_text() -> None:
     stream = stream_of(["ab", "c", "d", "ef"], stop=("cde",))
     assert [stream.push(token) for token in range(4)] == [None, None, None, "cde"]
-    assert stream.lengths == [2, 2, 2, 2]
+    assert stream.lengths == [2, 3, 4, 6]
     assert stream.take() == "ab"
 
 
