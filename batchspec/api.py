@@ -45,6 +45,7 @@ class Engine:
         max_num_batched_tokens: the most tokens in one forward pass.
         max_model_len: the most tokens in a sequence; None for the model's context.
         kv_cache_memory: bytes for keys and values; None for enough for a full batch, within a share of free memory.
+        enable_prefix_caching: compute beginnings that several requests share once; changes nothing but the speed.
         speculative_config: the drafter, as a mapping with vLLM's keys; None for n-grams of 1 to 3 tokens and k = 3.
         level: acceptance metrics in every record: none, summary or detailed.
         timing: timing fields in every record.
@@ -70,6 +71,7 @@ class Engine:
         max_num_batched_tokens: int = 2048,
         max_model_len: int | None = None,
         kv_cache_memory: int | None = None,
+        enable_prefix_caching: bool = True,
         speculative_config: SpeculativeConfig | Mapping[str, Any] | None = None,
         level: Level | str = "none",
         timing: bool = False,
@@ -81,6 +83,7 @@ class Engine:
             max_num_batched_tokens=max_num_batched_tokens,
             max_model_len=max_model_len,
             kv_cache_memory=kv_cache_memory,
+            prefix_caching=enable_prefix_caching,
             speculative=_speculative(speculative_config),
             level=_level(level),
             timing=timing,

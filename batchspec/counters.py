@@ -35,7 +35,7 @@ class Counters:
         self.num_spec_tokens = num_spec_tokens
         self._labels = {"model_name": model_name, "engine": engine}
         self._children: dict[str, Counter] = {}
-        self._preemptions_seen = 0
+        self._seen: dict[str, int] = {}
         self._drafts = self._counter("spec_decode_num_drafts", "Verification steps that had a draft.")
         self._draft_tokens = self._counter("spec_decode_num_draft_tokens", "Draft tokens proposed.")
         self._accepted_tokens = self._counter("spec_decode_num_accepted_tokens", "Draft tokens accepted.")
@@ -48,8 +48,8 @@ class Counters:
         self.prompt_tokens = self._counter("prompt_tokens", "Prompt tokens computed, for every sample of a prompt.")
         self.generation_tokens = self._counter("generation_tokens", "Tokens that reached an output.")
         self.num_preemptions = self._counter("num_preemptions", "Sequences put back because the cache was full.")
-        self._counter("prefix_cache_queries", "Tokens looked up in the prefix cache.")
-        self._counter("prefix_cache_hits", "Tokens found in the prefix cache.")
+        self._counter("prefix_cache_queries", "Prompt tokens looked up in the prefix cache.")
+        self._counter("prefix_cache_hits", "Prompt tokens found in the prefix cache.")
         self.request_success = self._split_counter(
             "request_success",
             "Sequences that ended, by reason.",
@@ -123,11 +123,20 @@ class Counters:
     ) -> None:
         """Count one engine step; ``num_preemptions`` is the scheduler's total so far, ``usage`` a fraction."""
         self.generation_tokens.inc(num_tokens)
-        self.num_preemptions.inc(num_preemptions - self._preemptions_seen)
-        self._preemptions_seen = num_preemptions
+        self._count_on("num_preemptions", num_preemptions)
         self.num_running.set(num_running)
         self.num_waiting.set(num_waiting)
         self.kv_cache_usage.set(usage)
+
+    def observe_prefixes(self, *, num_queries: int, num_hits: int) -> None:
+        """Count the prompt tokens looked up in the prefix cache and found there; the cache's totals so far."""
+        self._count_on("prefix_cache_queries", num_queries)
+        self._count_on("prefix_cache_hits", num_hits)
+
+    def _count_on(self, name: str, total: int) -> None:
+        """Count what a total has grown by since it was last seen."""
+        self._children[name].inc(total - self._seen.get(name, 0))
+        self._seen[name] = total
 
     def totals(self) -> dict[str, int | list[int]]:
         """Return the speculative totals, read back from the registry's own samples."""

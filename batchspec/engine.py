@@ -190,6 +190,9 @@ class EngineCore:
             progress.output_tokens += num_tokens
             progress.num_draft_tokens += outcome.num_drafted
             progress.num_accepted_draft_tokens += outcome.num_accepted
+        prefixes = self.scheduler.prefixes
+        if prefixes is not None:
+            self.counters.observe_prefixes(num_queries=prefixes.num_queries, num_hits=prefixes.num_hits)
         self.counters.observe_step(
             num_tokens=sum(len(outcome.token_ids) for outcome in outcomes),
             num_preemptions=self.scheduler.num_preemptions,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.prefix import PrefixCache
 from batchspec.sequence import Sequence
 from batchspec.step import Chunk, Draft, Outcome, StepPlan, Verdicts
 
@@ -27,10 +28,14 @@ class Scheduler:
         pool: the cache's blocks; must hold the longest sequence that will be added.
         max_num_seqs: the most sequences in the running batch.
         max_num_batched_tokens: the most tokens in one forward pass.
+        prefix_caching: compute beginnings that several sequences share once.
     """
 
-    def __init__(self, *, pool: BlockPool, max_num_seqs: int, max_num_batched_tokens: int):
+    def __init__(
+        self, *, pool: BlockPool, max_num_seqs: int, max_num_batched_tokens: int, prefix_caching: bool = False
+    ):
         self.pool = pool
+        self.prefixes = PrefixCache(pool) if prefix_caching else None
         self.max_num_seqs = max_num_seqs
         self.max_num_batched_tokens = max_num_batched_tokens
         self.waiting: deque[Sequence] = deque()
@@ -58,6 +63,8 @@ class Scheduler:
             drafts: at most one for each sequence; those for sequences that are not decoding are dropped.
             now: the clock's reading, in seconds.
         """
+        if self.prefixes is not None:
+            self.prefixes.begin_step()
         proposals = {id(draft.sequence): draft.token_ids for draft in drafts if draft.sequence.is_decoding}
         num_preemptions = self.num_preemptions
         chunks: list[Chunk] = []
@@ -71,6 +78,8 @@ class Scheduler:
                 chunks.append(chunk)
                 budget -= len(chunk.token_ids)
                 prompt_rows -= chunk.num_prompt_rows
+                if self.prefixes is not None and not sequence.num_output_tokens:
+                    self.prefixes.promise(sequence, num_tokens=chunk.start + len(chunk.token_ids))
             ordinal += 1
         return StepPlan(chunks=chunks)
 
@@ -79,11 +88,21 @@ class Scheduler:
         if not self.waiting or len(self.running) >= self.max_num_seqs or self.num_preemptions > num_preemptions:
             return False
         sequence = self.waiting[0]
-        if num_blocks_for(sequence.num_tokens + 1, block_size=self.pool.block_size) > self.pool.num_free:
+        if not self._begin(sequence):
             return False
         if sequence.timing.scheduled is None:
             sequence.timing.scheduled = max(now, sequence.timing.queued)
         self.running.append(self.waiting.popleft())
+        return True
+
+    def _begin(self, sequence: Sequence) -> bool:
+        """Whether there is room for the sequence now; it then owns the blocks that it shares with earlier ones."""
+        if self.prefixes is None:
+            return num_blocks_for(sequence.num_tokens + 1, block_size=self.pool.block_size) <= self.pool.num_free
+        found = self.prefixes.find(sequence)
+        if found is None or not self.prefixes.fits(sequence, found):
+            return False
+        self.prefixes.admit(sequence, found)
         return True
 
     def _chunk(self, sequence: Sequence, *, draft: list[int], budget: int) -> Chunk | None:
@@ -147,7 +166,7 @@ class Scheduler:
     def _put_back(self, sequence: Sequence) -> None:
         """Preempt by recomputation: keep the tokens, drop the cache, wait at the head of the queue."""
         self.pool.shrink(sequence.blocks, num_tokens=0)
-        sequence.num_computed_tokens = 0
+        sequence.num_computed_tokens = sequence.num_labelled_blocks = 0
         sequence.num_preemptions += 1
         self.num_preemptions += 1
         self.waiting.appendleft(sequence)
@@ -160,17 +179,20 @@ class Scheduler:
         outcomes = []
         row = 0
         for chunk in plan.chunks:
-            chunk.sequence.num_computed_tokens = chunk.start + len(chunk.token_ids)
+            sequence = chunk.sequence
+            sequence.num_computed_tokens = chunk.start + len(chunk.token_ids)
             if chunk.samples:
                 rows = slice(row, row + chunk.num_rows)
                 targets = _targets(verdicts.target_ids[rows], verdicts.has_target[rows])
                 is_starved = len(targets) < chunk.num_rows and verdicts.is_starved[row + len(targets)]
                 outcome = self._commit_chunk(chunk, targets, now=now)
-                chunk.sequence.is_starved = chunk.sequence.finish_reason == "error" and bool(is_starved)
-                if chunk.sequence.sampling.logprobs is not None:
-                    chunk.sequence.logprobs += [verdicts.logprobs[row + i] for i in range(len(outcome.token_ids))]
+                sequence.is_starved = sequence.finish_reason == "error" and bool(is_starved)
+                if sequence.sampling.logprobs is not None:
+                    sequence.logprobs += [verdicts.logprobs[row + i] for i in range(len(outcome.token_ids))]
                 row += chunk.num_rows
                 outcomes.append(outcome)
+            if self.prefixes is not None and sequence.finish_reason != "error":
+                self.prefixes.keep(sequence)
         for index, chunk in enumerate(plan.scored):
             scores = verdicts.prompt_logprobs[index]
             chunk.sequence.add_prompt_logprobs(scores, start=chunk.start)

@@ -100,6 +100,8 @@ class Sequence:
         prompt_logprobs: of every prompt token but the first; stays empty unless asked for.
         num_computed_tokens: tokens whose keys and values stand in the cache.
         blocks: the cache blocks owned, in order.
+        block_labels: what stands in the leading full blocks, as far as that was asked for.
+        num_labelled_blocks: how many of ``blocks`` bear their label.
         finish_reason: None while running.
         is_starved: whether it ended because the request's own constraints left no token.
         stop_reason: the stop token id or the stop string that ended it, as vLLM reports it; None for end of sequence
@@ -124,6 +126,8 @@ class Sequence:
     prompt_logprobs: list[TokenLogprobs] = field(default_factory=list)
     num_computed_tokens: int = 0
     blocks: list[int] = field(default_factory=list)
+    block_labels: list[bytes] = field(default_factory=list)
+    num_labelled_blocks: int = 0
     finish_reason: FinishReason | None = None
     is_starved: bool = False
     stop_reason: int | str | None = None

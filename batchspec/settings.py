@@ -20,6 +20,7 @@ class EngineSettings:
         max_num_batched_tokens: the most tokens in one forward pass.
         max_model_len: the most tokens in a sequence; None for what the model's configuration allows.
         kv_cache_memory: bytes for keys and values; None for enough for a full batch, within a share of free memory.
+        prefix_caching: compute beginnings that several sequences share once.
         speculative: the drafter's configuration.
         level: what is recorded for each request.
         timing: whether records carry timing fields.
@@ -29,6 +30,7 @@ class EngineSettings:
     max_num_batched_tokens: int = 2048
     max_model_len: int | None = None
     kv_cache_memory: int | None = None
+    prefix_caching: bool = True
     speculative: SpeculativeConfig = field(default_factory=SpeculativeConfig)
     level: Level = Level.NONE
     timing: bool = False

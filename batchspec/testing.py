@@ -159,6 +159,7 @@ def make_engine(
     max_model_len: int = 128,
     num_blocks: int | None = None,
     block_size: int = 4,
+    prefix_caching: bool = False,
     eos_ids: frozenset[int] = frozenset({ByteTokenizer.eos_id}),
     clock: Callable[[], float] = time.monotonic,
 ) -> EngineCore:
@@ -175,6 +176,7 @@ def make_engine(
         max_model_len: the context.
         num_blocks: pool size; by default enough for a full batch.
         block_size: tokens in a block.
+        prefix_caching: compute shared beginnings once.
         eos_ids: token ids that end a generation.
         clock: monotonic, in seconds.
     """
@@ -184,7 +186,12 @@ def make_engine(
     return EngineCore(
         runner=TableModel.random() if model is None else model,
         tokenizer=ByteTokenizer() if tokenizer is None else tokenizer,
-        scheduler=Scheduler(pool=pool, max_num_seqs=max_num_seqs, max_num_batched_tokens=max_num_batched_tokens),
+        scheduler=Scheduler(
+            pool=pool,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            prefix_caching=prefix_caching,
+        ),
         drafter=drafter,
         counters=Counters(model_name="table", num_spec_tokens=drafter.num_spec_tokens),
         limits=Limits(

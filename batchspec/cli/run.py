@@ -56,6 +56,9 @@ def run(
     kv_cache_memory: Annotated[
         str | None, typer.Option(help="Memory for keys and values, like 512MiB.", show_default="by free memory")
     ] = None,
+    enable_prefix_caching: Annotated[
+        bool, typer.Option(help="Compute beginnings that several prompts share once; changes only the speed.")
+    ] = True,
     speculative_config: Annotated[
         str | None, typer.Option(help="The drafter as JSON with vLLM's keys; instead of the flags below.")
     ] = None,
@@ -134,6 +137,7 @@ def run(
             max_num_batched_tokens=max_num_batched_tokens,
             max_model_len=max_model_len,
             kv_cache_memory=parse_bytes(kv_cache_memory),
+            prefix_caching=enable_prefix_caching,
             speculative=speculative,
             level=AcceptanceLevel(level.value),
             timing=timing,

@@ -188,6 +188,7 @@ def _engine(opened: OpenedJob) -> Engine:
         max_num_batched_tokens=engine.max_num_batched_tokens,
         max_model_len=engine.max_model_len,
         kv_cache_memory=engine.kv_cache_memory,
+        enable_prefix_caching=engine.prefix_caching,
         speculative_config=engine.speculative,
         level=engine.level,
         timing=engine.timing,

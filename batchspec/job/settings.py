@@ -69,6 +69,7 @@ class JobSettings:
             "max_num_batched_tokens": engine.max_num_batched_tokens,
             "max_model_len": engine.max_model_len,
             "kv_cache_memory": engine.kv_cache_memory,
+            "enable_prefix_caching": engine.prefix_caching,
             **engine.speculative.document(),
             "level": str(engine.level),
             "timing": engine.timing,

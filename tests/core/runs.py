@@ -1,5 +1,6 @@
 """Requests, checked engines and reconciliation for the tests of the core."""
 
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Sequence as Many
 from typing import Any
@@ -32,7 +33,10 @@ class CheckedScheduler(Scheduler):
 
     def __init__(self, inner: Scheduler):
         super().__init__(
-            pool=inner.pool, max_num_seqs=inner.max_num_seqs, max_num_batched_tokens=inner.max_num_batched_tokens
+            pool=inner.pool,
+            max_num_seqs=inner.max_num_seqs,
+            max_num_batched_tokens=inner.max_num_batched_tokens,
+            prefix_caching=inner.prefixes is not None,
         )
         self.arrivals: dict[int, int] = {}
         self.plans: list[StepPlan] = []
@@ -49,7 +53,10 @@ class CheckedScheduler(Scheduler):
         assert len(self.running) <= self.max_num_seqs
         assert 0 < plan.num_tokens <= self.max_num_batched_tokens
         assert len({id(chunk.sequence) for chunk in plan.chunks}) == len(plan.chunks)
+        owners = Counter(block for sequence in self.running for block in sequence.blocks)
         for chunk in plan.chunks:
+            written = chunk.sequence.blocks[chunk.start // self.pool.block_size :]
+            assert all(owners[block] == 1 for block in written), "a shared block is written to"
             end = chunk.start + len(chunk.token_ids)
             assert chunk.start == chunk.sequence.num_computed_tokens, "a token is computed twice or not at all"
             assert end <= len(chunk.sequence.blocks) * self.pool.block_size, "a token has no page"

@@ -12,8 +12,9 @@ from batchspec.drafting import Drafter, NgramDrafter
 from batchspec.engine import EngineCore
 from batchspec.request import Request
 from batchspec.sequence import Sequence
-from batchspec.testing import ByteTokenizer, ScriptedDrafter, TableModel
+from batchspec.testing import ByteTokenizer, ScriptedDrafter
 
+from .paged import PagedModel
 from .runs import ask, ask_chat, checked_engine, serve
 
 LETTERS = [ord(letter) for letter in "abcdef"]
@@ -43,6 +44,7 @@ class Setup:
     block_size: int
     spare_blocks: int
     level: Level
+    prefix_caching: bool = False
 
 
 sampling_params: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -87,6 +89,7 @@ setups = st.builds(
     block_size=st.integers(1, 6),
     spare_blocks=st.integers(0, 6),
     level=st.sampled_from(list(Level)),
+    prefix_caching=st.booleans(),
 )
 tables = st.builds(
     prone_table,
@@ -123,7 +126,8 @@ class Listener(ScriptedDrafter):
 def plain_run(table: torch.Tensor, requests: list[Request]) -> tuple[list[dict[str, Any]], Answers]:
     """Serve without speculation, one sequence at a time."""
     listener = Listener()
-    engine = checked_engine(model=TableModel(table), drafter=listener, max_num_seqs=1, max_model_len=CONTEXT)
+    model = PagedModel(table, block_size=4)
+    engine = checked_engine(model=model, drafter=listener, max_num_seqs=1, max_model_len=CONTEXT, block_size=4)
     return serve(engine, requests), listener.answers
 
 
@@ -136,7 +140,7 @@ def drafter_of(setup: Setup, answers: Answers) -> Drafter:
 def engine_of(table: torch.Tensor, setup: Setup, answers: Answers) -> EngineCore:
     longest = -(-CONTEXT // setup.block_size)
     return checked_engine(
-        model=TableModel(table),
+        model=PagedModel(table, block_size=setup.block_size),
         drafter=drafter_of(setup, answers),
         level=setup.level,
         max_num_seqs=setup.max_num_seqs,
@@ -144,6 +148,7 @@ def engine_of(table: torch.Tensor, setup: Setup, answers: Answers) -> EngineCore
         max_model_len=CONTEXT,
         num_blocks=longest + setup.spare_blocks,
         block_size=setup.block_size,
+        prefix_caching=setup.prefix_caching,
     )
 
 
