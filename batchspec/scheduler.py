@@ -166,7 +166,7 @@ class Scheduler:
     def _put_back(self, sequence: Sequence) -> None:
         """Preempt by recomputation: keep the tokens, drop the cache, wait at the head of the queue."""
         self.pool.shrink(sequence.blocks, num_tokens=0)
-        sequence.num_computed_tokens = sequence.num_labelled_blocks = 0
+        sequence.num_computed_tokens = 0
         sequence.num_preemptions += 1
         self.num_preemptions += 1
         self.waiting.appendleft(sequence)

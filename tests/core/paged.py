@@ -8,10 +8,10 @@ __all__ = ["PagedModel"]
 
 
 class PagedModel:
-    """Writes tokens into pages as a model writes keys and values, and reads every context back from them.
+    """Writes into pages as a model writes keys and values, and reads what came before from them.
 
-    The logits after a context are the table's row of its last token plus something that depends on all tokens before
-    it and on where they stand: a page that holds anything else than it should changes the output.
+    A page's entry is a hash of its token and the entry before it. The logits after a token are the table's row of that
+    token plus something that depends on the entry: a page that holds anything else than it should changes the output.
 
     Args:
         table: float (vocabulary, vocabulary).
@@ -29,22 +29,20 @@ class PagedModel:
         self.num_tokens += plan.num_tokens
         for chunk in plan.chunks:
             for position, token in enumerate(chunk.token_ids.tolist(), start=chunk.start):
-                self.pages[self._slot(chunk, position)] = token
+                before = self.pages[self._slot(chunk, position - 1)] if position else 0
+                self.pages[self._slot(chunk, position)] = (31 * before + token + 1) % 10007
         rows = []
         for chunk in plan.sampled:
-            end = chunk.start + len(chunk.token_ids)
-            rows += [self._logits(chunk, position) for position in range(end - chunk.num_rows, end)]
+            num_tokens = len(chunk.token_ids)
+            rows += [self._logits(chunk, i) for i in range(num_tokens - chunk.num_rows, num_tokens)]
         for chunk in plan.scored:
-            rows += [
-                self._logits(chunk, position) for position in range(chunk.start, chunk.start + chunk.num_prompt_rows)
-            ]
+            rows += [self._logits(chunk, i) for i in range(chunk.num_prompt_rows)]
         return torch.stack(rows) if rows else self.table[:0]
 
     def _slot(self, chunk: Chunk, position: int) -> tuple[int, int]:
         return chunk.sequence.blocks[position // self.block_size], position % self.block_size
 
-    def _logits(self, chunk: Chunk, position: int) -> torch.Tensor:
-        context = [self.pages[self._slot(chunk, i)] for i in range(position + 1)]
-        state = sum((i + 1) * token for i, token in enumerate(context)) % 97
-        turned: torch.Tensor = (torch.arange(self.table.shape[-1]) * (state + 1) % 13) / 13
-        return self.table[context[-1]] + turned
+    def _logits(self, chunk: Chunk, i: int) -> torch.Tensor:
+        entry = self.pages[self._slot(chunk, chunk.start + i)]
+        turned: torch.Tensor = (torch.arange(self.table.shape[-1]) * (entry + 1) % 13) / 13
+        return self.table[int(chunk.token_ids[i])] + turned

@@ -2,10 +2,11 @@
 
 import pytest
 
-from batchspec.testing import ByteTokenizer
+from batchspec.testing import ByteTokenizer, TableModel
 
 from .paged import PagedModel
 from .runs import ask, body_of, checked_engine, sample_of, serve
+from .scripts import counting_drafter
 from .workloads import prone_table
 
 HEADER = [97 + i % 6 for i in range(600)]
@@ -64,3 +65,15 @@ def test_a_prompt_whose_log_probabilities_are_wanted_is_computed_anew() -> None:
     _, first, second = (body_of(record)["choices"][0] for record in serve(engine, requests))
     assert first["prompt_logprobs"] == second["prompt_logprobs"]
     assert len(first["prompt_logprobs"]) == 40
+
+
+def test_what_a_stop_cut_off_is_not_kept() -> None:
+    """The drafts are right and go beyond the end; pages of one token each show every token too many."""
+    table = TableModel.counting().table
+    engine = checked_engine(model=TableModel(table), drafter=counting_drafter(5), prefix_caching=True, block_size=1)
+    (first,) = serve(engine, [ask([97], index=0, max_tokens=3)])
+    assert body_of(first)["choices"][0]["token_ids"] == [98, 99, 100]
+    assert sample_of(engine, "prefix_cache_hits_total") == 0
+    (second,) = serve(engine, [ask([97, 98, 99, 100, 101, 102], index=1, max_tokens=2)])
+    assert body_of(second)["choices"][0]["token_ids"] == [103, 104]
+    assert sample_of(engine, "prefix_cache_hits_total") == 4  # up to 100; 101 and 102 were drafted behind the end
