@@ -3,10 +3,13 @@
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
+from batchspec.sampling.draw import draw, draw_on_device
+from batchspec.sampling.largest import largest
 from batchspec.sampling.logprobs import token_logprobs
-from batchspec.sampling.noise import gumbel_noise, noise_key, signed
+from batchspec.sampling.noise import noise_key
 from batchspec.sampling.processing import process, warp
 from batchspec.sampling.rows import Row, rows_to_process
 from batchspec.sequence import TokenLogprobs
@@ -14,7 +17,6 @@ from batchspec.step import Chunk, TokenMasks
 
 __all__ = ["Choices", "choose", "decide"]
 
-_NOISE_RANGE = 42.0  # the noise lies in (-3.7, 37): a token further below the maximum than this cannot win
 _BLOCK_SIZE = 1 << 24  # logits in float64 at a time, to bound the memory
 
 
@@ -48,8 +50,7 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
         logits: (rows, vocabulary), any floating dtype.
         masks: the grammars' masks; None where no row has one.
     """
-    target_ids = logits.argmax(dim=-1)
-    is_finite = logits.amax(dim=-1).isfinite()
+    target_ids, is_finite = largest(logits)
     has_target = is_finite.clone()
     logprobs: dict[int, TokenLogprobs] = {}
     rows = list(rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist())))
@@ -83,11 +84,9 @@ def _gumbel_max(rows: Many[Row], warped: torch.Tensor) -> torch.Tensor:
     keys = [
         noise_key(seed=row.sampling.seed, sample_index=row.sequence.sample_index, position=row.position) for row in rows
     ]
-    key = torch.tensor([signed(key) for key in keys], device=warped.device)
-    places, vocabulary = (warped >= warped.amax(dim=-1, keepdim=True) - _NOISE_RANGE).nonzero(as_tuple=True)
-    perturbed = torch.full_like(warped, -torch.inf)
-    perturbed[places, vocabulary] = warped[places, vocabulary] + gumbel_noise(key[places], vocabulary)
-    return perturbed.argmax(dim=-1)
+    if warped.device.type == "cpu":
+        return torch.from_numpy(draw(warped.numpy(), np.array(keys, dtype=np.uint64)))
+    return draw_on_device(warped, keys)
 
 
 def _tell(

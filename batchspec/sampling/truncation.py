@@ -7,6 +7,8 @@ import torch
 
 __all__ = ["scale", "truncate"]
 
+_MARGIN = 1e-9  # far above the rounding of a logarithm, far below any difference that matters
+
 
 def scale(logits: torch.Tensor, *, temperature: Many[float]) -> torch.Tensor:
     """Return the logits divided by each row's temperature, shifted so that the largest is 0.
@@ -66,10 +68,24 @@ def _keep_likeliest(logits: torch.Tensor, top_k: torch.Tensor) -> torch.Tensor:
 
 
 def _keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
-    values, order = logits.sort(dim=-1, stable=True)
-    removed = values.softmax(dim=-1).cumsum(dim=-1) <= 1 - top_p
-    removed[:, -1] = False
-    return logits.masked_fill(torch.zeros_like(removed).scatter(-1, order, removed), -torch.inf)
+    """Sort only what may be in the nucleus.
+
+    Tokens no likelier than (1 - top_p) / vocabulary are not: all of them together do not reach 1 - top_p, which is what
+    may be removed.
+    """
+    num_vocabulary = logits.shape[-1]
+    log_total = logits.logsumexp(dim=-1, keepdim=True)
+    floor = log_total + ((1 - top_p) / num_vocabulary).log() - _MARGIN
+    kept = torch.full_like(logits, -torch.inf)
+    for row, candidates in enumerate(logits >= floor):
+        ids = candidates.nonzero().squeeze(-1)
+        values, order = logits[row, ids].sort(stable=True)
+        probs = (values - log_total[row]).exp()
+        removed = probs.cumsum(dim=-1) + (1 - probs.sum()).clamp(min=0) <= 1 - top_p[row]
+        removed[-1:] = False
+        ids = ids[order[~removed]]
+        kept[row, ids] = logits[row, ids]
+    return kept
 
 
 def _keep_above_floor(logits: torch.Tensor, min_p: torch.Tensor) -> torch.Tensor:

@@ -17,8 +17,9 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
+import batchspec.sampling.draw as drawing
 from batchspec.request import SamplingParams
-from batchspec.sampling import choice, choose, gumbel_noise, noise_key, truncate
+from batchspec.sampling import choose, gumbel_noise, noise_key, truncate
 from batchspec.step import Chunk
 
 from .sequences import decoding, sampled_chunk
@@ -135,7 +136,8 @@ def test_extremes_of_the_noise_are_finite_and_within_the_range_of_the_filter() -
     lowest, highest = noise(0), noise(MASK64)
     assert -3.7 < lowest < -3.5
     assert 36 < highest < 37
-    assert highest - lowest < choice._NOISE_RANGE
+    assert highest - lowest < drawing._NOISE_RANGE
+    assert highest < drawing._MOST_NOISE
     assert lowest < noise(1 << 63) < highest
 
 
@@ -161,10 +163,12 @@ def test_leaving_out_hopeless_tokens_never_changes_the_winner(scale: float) -> N
 
 
 def test_the_comparison_above_sees_a_filter_that_is_too_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "_NOISE_RANGE", 3.0)
     logits = torch.randn(300, 400, generator=torch.Generator().manual_seed(1))
     chunks = [sampled_chunk(decoding([1, 2], sampling=SamplingParams(seed=seed))) for seed in range(300)]
-    assert not torch.equal(choose(chunks, logits), unfiltered(chunks, logits))
+    keys = [noise_key(seed=seed, sample_index=0, position=2) for seed in range(300)]
+    assert torch.equal(drawing.draw_on_device(logits.double(), keys), unfiltered(chunks, logits))
+    monkeypatch.setattr(drawing, "_NOISE_RANGE", 3.0)
+    assert not torch.equal(drawing.draw_on_device(logits.double(), keys), unfiltered(chunks, logits))
 
 
 def mixed_batch() -> tuple[list[Chunk], torch.Tensor]:

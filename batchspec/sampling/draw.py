@@ -1,0 +1,72 @@
+"""Gumbel-max: the token with the largest logit plus noise, with noise only where it can still change the outcome."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from batchspec.compiled import compiled
+from batchspec.sampling.noise import gumbel_noise, signed
+
+__all__ = ["draw", "draw_on_device"]
+
+_NOISE_RANGE = 42.0  # the noise lies in (-3.7, 37): a token further below the maximum than this cannot win
+
+_MOST_NOISE = 37.0
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_S12, _S27, _S30, _S31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+@compiled()
+def _uniform(key: Any, token: int) -> float:
+    """Return the number in (0, 1) of a key and a vocabulary id, as ``noise.gumbel_noise`` makes it."""
+    bits = key + _GOLDEN * np.uint64(token + 1)
+    bits = (bits ^ (bits >> _S30)) * _FIRST
+    bits = (bits ^ (bits >> _S27)) * _SECOND
+    bits = bits ^ (bits >> _S31)
+    return (np.float64(bits >> _S12) + 0.5) * 2.0**-52
+
+
+@compiled()
+def draw(logits: Any, keys: Any) -> Any:
+    """Return int64 (rows,): for each row the first token with the largest ``logit + noise``.
+
+    The noise -log(-log(u)) of a uniform u is at most -log(1 - u), since -log(u) >= 1 - u. So a token whose 1 - u is
+    above exp(logit - best) cannot beat the best so far, and its two logarithms are spared.
+
+    Args:
+        logits: float64 (rows, vocabulary), minus infinity where a token is removed.
+        keys: uint64 (rows,), from ``noise.noise_key``.
+    """
+    num_rows, num_vocabulary = logits.shape
+    chosen = np.zeros(num_rows, dtype=np.int64)
+    for row in range(num_rows):
+        best = -np.inf
+        for token in range(num_vocabulary):
+            logit = logits[row, token]
+            if logit + _MOST_NOISE < best or logit == -np.inf:
+                continue
+            uniform = _uniform(keys[row], token)
+            if 1.0 - uniform > math.exp(min(0.0, logit - best)) * 1.000001:
+                continue
+            perturbed = logit - math.log(-math.log(uniform))
+            if perturbed > best:
+                best, chosen[row] = perturbed, token
+    return chosen
+
+
+def draw_on_device(logits: torch.Tensor, keys: list[int]) -> torch.Tensor:
+    """Return the same as ``draw`` by torch operations, on any device.
+
+    Args:
+        logits: float64 (rows, vocabulary).
+        keys: (rows,), from ``noise.noise_key``.
+    """
+    key = torch.tensor([signed(key) for key in keys], device=logits.device)
+    rows, tokens = (logits >= logits.amax(dim=-1, keepdim=True) - _NOISE_RANGE).nonzero(as_tuple=True)
+    perturbed = torch.full_like(logits, -torch.inf)
+    perturbed[rows, tokens] = logits[rows, tokens] + gumbel_noise(key[rows], tokens)
+    return perturbed.argmax(dim=-1)
