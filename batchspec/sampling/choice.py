@@ -54,39 +54,68 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
     has_target = is_finite.clone()
     logprobs: dict[int, TokenLogprobs] = {}
     rows = list(rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist())))
+    simple = [row for row in rows if row.is_simple]
+    if simple:
+        target_ids[_numbers(simple, logits)] = _draw_simple(simple, logits)
+    others = [row for row in rows if not row.is_simple]
     size = max(1, _BLOCK_SIZE // logits.shape[-1])
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        numbers = torch.tensor([row.number for row in block], device=logits.device)
+    for start in range(0, len(others), size):
+        block = others[start : start + size]
+        numbers = _numbers(block, logits)
         processed = process(block, logits, masks=masks)
-        has_target[numbers] &= processed.amax(dim=-1).isfinite()
-        target_ids[numbers] = _draw(block, processed)
+        best, is_left = largest(processed)
+        has_target[numbers] &= is_left
+        target_ids[numbers] = _draw(block, processed, best=best)
         logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
     is_starved = is_finite & ~has_target
     return Choices(target_ids=target_ids, has_target=has_target, is_starved=is_starved, logprobs=logprobs)
 
 
-def _draw(rows: Many[Row], processed: torch.Tensor) -> torch.Tensor:
+def _numbers(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
+    return torch.tensor([row.number for row in rows], device=logits.device)
+
+
+def _draw_simple(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
+    """Return int64 (rows,) drawn from the raw logits (all rows, vocabulary), of which only the temperature matters."""
+    if logits.device.type != "cpu":
+        return _gumbel_max(rows, warp(rows, logits[_numbers(rows, logits)].double()))
+    numbers = _numbers(rows, logits)
+    if logits.dtype not in (torch.float32, torch.float64):
+        logits, numbers = logits[numbers].float(), torch.arange(len(rows))
+    best, _ = largest(logits)
+    highest = logits[torch.arange(len(logits)), best].double()[numbers]
+    temperature = np.array([row.sampling.temperature for row in rows])
+    drawn = draw(logits.numpy(), numbers.numpy(), highest.numpy(), temperature, np.array(_keys(rows), dtype=np.uint64))
+    return torch.from_numpy(drawn)
+
+
+def _draw(rows: Many[Row], processed: torch.Tensor, *, best: torch.Tensor) -> torch.Tensor:
     """Return int64 (rows,) chosen from the processed logits, which become those of the final distribution, in place."""
-    chosen = processed.argmax(dim=-1)
     places = [i for i, row in enumerate(rows) if row.sampling.temperature > 0]
-    if places:
-        index = torch.tensor(places, device=processed.device)
-        sampled = [rows[i] for i in places]
-        warped = warp(sampled, processed[index])
-        chosen[index] = _gumbel_max(sampled, warped)
+    if not places:
+        return best
+    index = torch.tensor(places, device=processed.device)
+    sampled = [rows[i] for i in places]
+    warped = warp(sampled, processed if len(places) == len(rows) else processed[index])
+    chosen = best.index_copy(0, index, _gumbel_max(sampled, warped))
+    if any(row.sampling.logprobs is not None for row in sampled):
         processed[index] = warped
     return chosen
 
 
 def _gumbel_max(rows: Many[Row], warped: torch.Tensor) -> torch.Tensor:
-    """Return int64 (rows,) drawn from float64 logits (rows, vocabulary)."""
-    keys = [
+    """Return int64 (rows,) drawn from float64 logits (rows, vocabulary), of which the largest of each row is 0."""
+    if warped.device.type != "cpu":
+        return draw_on_device(warped, _keys(rows))
+    zeros, ones = np.zeros(len(rows)), np.ones(len(rows))
+    keys = np.array(_keys(rows), dtype=np.uint64)
+    return torch.from_numpy(draw(warped.numpy(), np.arange(len(rows)), zeros, ones, keys))
+
+
+def _keys(rows: Many[Row]) -> list[int]:
+    return [
         noise_key(seed=row.sampling.seed, sample_index=row.sequence.sample_index, position=row.position) for row in rows
     ]
-    if warped.device.type == "cpu":
-        return torch.from_numpy(draw(warped.numpy(), np.array(keys, dtype=np.uint64)))
-    return draw_on_device(warped, keys)
 
 
 def _tell(

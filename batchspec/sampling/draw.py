@@ -31,30 +31,33 @@ def _uniform(key: Any, token: int) -> float:
 
 
 @compiled()
-def draw(logits: Any, keys: Any) -> Any:
-    """Return int64 (rows,): for each row the first token with the largest ``logit + noise``.
+def draw(logits: Any, rows: Any, highest: Any, temperature: Any, keys: Any) -> Any:
+    """Return int64 (drawn rows,): the first token with the largest ``(logit - highest) / temperature + noise`` of each.
 
     The noise -log(-log(u)) of a uniform u is at most -log(1 - u), since -log(u) >= 1 - u. So a token whose 1 - u is
-    above exp(logit - best) cannot beat the best so far, and its two logarithms are spared.
+    above exp(scaled logit - best) cannot beat the best so far, and its two logarithms are spared.
 
     Args:
-        logits: float64 (rows, vocabulary), minus infinity where a token is removed.
-        keys: uint64 (rows,), from ``noise.noise_key``.
+        logits: float32 or float64 (rows, vocabulary), minus infinity where a token is removed.
+        rows: int64 (drawn rows,), which of them to draw from.
+        highest: float64 (drawn rows,), the largest logit of each, so that nothing overflows.
+        temperature: float64 (drawn rows,), above 0.
+        keys: uint64 (drawn rows,), from ``noise.noise_key``.
     """
-    num_rows, num_vocabulary = logits.shape
-    chosen = np.zeros(num_rows, dtype=np.int64)
-    for row in range(num_rows):
+    chosen = np.zeros(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        row = logits[rows[i]]
         best = -np.inf
-        for token in range(num_vocabulary):
-            logit = logits[row, token]
-            if logit + _MOST_NOISE < best or logit == -np.inf:
+        for token in range(len(row)):
+            scaled = (np.float64(row[token]) - highest[i]) / temperature[i]
+            if scaled + _MOST_NOISE < best or scaled == -np.inf:
                 continue
-            uniform = _uniform(keys[row], token)
-            if 1.0 - uniform > math.exp(min(0.0, logit - best)) * 1.000001:
+            uniform = _uniform(keys[i], token)
+            if 1.0 - uniform > math.exp(min(0.0, scaled - best)) * 1.000001:
                 continue
-            perturbed = logit - math.log(-math.log(uniform))
+            perturbed = scaled - math.log(-math.log(uniform))
             if perturbed > best:
-                best, chosen[row] = perturbed, token
+                best, chosen[i] = perturbed, token
     return chosen
 
 

@@ -22,11 +22,20 @@ class Row:
         number: which logit row it is.
         sequence: the sequence as it was when the step was planned.
         drafted: the leading draft tokens that the row stands behind.
+        is_masked: whether a grammar removes tokens from it.
     """
 
     number: int
     sequence: Sequence
     drafted: list[int]
+    is_masked: bool
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether a token is drawn from the raw logits, divided by the temperature and nothing else."""
+        sampling = self.sampling
+        is_whole = not sampling.top_k and sampling.top_p >= 1 and not sampling.min_p
+        return sampling.temperature > 0 and is_whole and not self.is_masked and _is_unprocessed(self.sequence)
 
     @property
     def sampling(self) -> SamplingParams:
@@ -58,12 +67,11 @@ class Row:
         return (*known, *self.drafted[max(0, start - stop) :])
 
 
-def is_plain(sequence: Sequence) -> bool:
-    """Whether the largest raw logit is all that the sequence's rows need from now on, unless a grammar masks them."""
+def _is_unprocessed(sequence: Sequence) -> bool:
+    """Whether nothing is removed from the logits of the sequence's rows nor added to them, unless a grammar does."""
     sampling = sequence.sampling
     return (
-        sampling.temperature == 0
-        and sampling.logprobs is None
+        sampling.logprobs is None
         and sampling.repetition_penalty == 1
         and sampling.frequency_penalty == 0
         and sampling.presence_penalty == 0
@@ -72,6 +80,11 @@ def is_plain(sequence: Sequence) -> bool:
         and sampling.allowed_token_ids is None
         and sampling.min_tokens <= sequence.num_output_tokens
     )
+
+
+def is_plain(sequence: Sequence) -> bool:
+    """Whether the largest raw logit is all that the sequence's rows need from now on, unless a grammar masks them."""
+    return sequence.sampling.temperature == 0 and _is_unprocessed(sequence)
 
 
 def rows_to_process(chunks: Many[Chunk], *, masked: Set[int]) -> Iterator[Row]:
@@ -86,6 +99,7 @@ def rows_to_process(chunks: Many[Chunk], *, masked: Set[int]) -> Iterator[Row]:
         plain = is_plain(chunk.sequence)
         if masked or not plain:
             for i in range(chunk.num_rows):
-                if not plain or first + i in masked:
-                    yield Row(number=first + i, sequence=chunk.sequence, drafted=chunk.draft[:i])
+                is_masked = first + i in masked
+                if not plain or is_masked:
+                    yield Row(number=first + i, sequence=chunk.sequence, drafted=chunk.draft[:i], is_masked=is_masked)
         first += chunk.num_rows
