@@ -108,7 +108,7 @@ class Engine:
 
     def run(
         self, requests: Iterable[Mapping[str, Any] | Intake], *, in_order: bool = True, where: str = "request"
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         """Serve requests and yield an output record for each; they are read only as there is room for them.
 
         A mapping that cannot be served, or whose id was used before, gets an error record in its place.
@@ -128,7 +128,7 @@ class Engine:
         intake = take_rows(requests, where=where, defaults=self._defaults)
         yield from self._serve(self._core.run(intake, in_order=in_order, where=where))
 
-    def stream(self, request: Mapping[str, Any] | Request) -> Iterator[dict[str, Any]]:
+    def stream(self, request: Mapping[str, Any] | Request) -> Generator[dict[str, Any], None, None]:
         """Serve one request and yield the chunks that a server would send, each as soon as its step is done.
 
         Args:
@@ -227,7 +227,7 @@ class Engine:
         totals = AcceptanceSums.from_totals(self.counters.totals())
         return reconcile(reported=reported, unreported=unreported, totals=totals)
 
-    def _stream(self, request: Request) -> Iterator[dict[str, Any]]:
+    def _stream(self, request: Request) -> Generator[dict[str, Any], None, None]:
         self._begin()
         yield from self._serve(self._core.stream(request))
 
@@ -239,9 +239,9 @@ class Engine:
         self._aborted += self._held()
         self._core.desk.begin(in_order=True, where="request")
 
-    def _serve(self, work: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _serve(self, work: Generator[dict[str, Any], None, None]) -> Iterator[dict[str, Any]]:
         """Yield what the core yields; ``stop`` holds for this one only, even if it was called before it began."""
-        self._work = _closable(work)
+        self._work = work
         try:
             yield from self._work
         finally:
@@ -277,10 +277,6 @@ def _origin(name: str, given: RowDefaults, model_defaults: Mapping[str, Any]) ->
     if getattr(given, name) is not None:
         return "given"
     return "generation_config" if _IN_GENERATION_CONFIG.get(name, name) in model_defaults else "openai"
-
-
-def _closable(work: Iterator[dict[str, Any]]) -> Generator[dict[str, Any], None, None]:
-    yield from work
 
 
 def _sums(recorder: AcceptanceRecorder) -> AcceptanceSums:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,7 +21,10 @@ from batchspec.sequence import Sequence
 from batchspec.step import Outcome, StepPlan, TokenMasks
 from batchspec.verify import judge
 
-__all__ = ["EngineCore", "GrammarsOfSteps", "Runner"]
+__all__ = ["EngineCore", "GrammarsOfSteps", "Records", "Runner"]
+
+Records = Generator[dict[str, Any], None, None]
+"""Records or chunks, one by one; closing it gives up what is in flight."""
 
 
 class Runner(Protocol):
@@ -90,7 +93,7 @@ class EngineCore:
         self.desk.observe(outcomes)
         return self.scheduler.reap()
 
-    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: str = "line") -> Iterator[dict[str, Any]]:
+    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: str = "line") -> Records:
         """Serve every line and yield its record; lines are taken in only as there is room for them.
 
         Args:
@@ -111,7 +114,7 @@ class EngineCore:
             self.desk.abort()
             raise
 
-    def stream(self, request: Request) -> Iterator[dict[str, Any]]:
+    def stream(self, request: Request) -> Records:
         """Serve one request and yield the chunks of its answer as steps commit them.
 
         Raises:

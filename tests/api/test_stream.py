@@ -56,7 +56,7 @@ def test_a_stream_that_was_left_is_named_in_the_accounts(make_engine: MakeEngine
     left = engine.stream(prompt("p", temperature=0, max_tokens=40))
     for _ in range(9):
         next(left)
-    left.close()  # type: ignore[attr-defined]
+    left.close()
     assert list(engine.stream(prompt("p", temperature=0)))[-1]["metrics"]["speculative_decoding"]["num_spec_steps"] > 0
     for record in engine.run([prompt("p", stream=True), prompt("q", n=2)]):
         aggregate.add(record)

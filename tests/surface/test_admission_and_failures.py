@@ -27,7 +27,7 @@ def test_truncation_keeps_the_end_and_leaves_room_for_the_output(truncate: int, 
     assert choice["prompt_token_ids"] == list(range(97, 117))[-num_kept:]
 
 
-def test_few_prompt_rows_are_computed_in_one_step() -> None:
+def test_few_prompt_rows_are_computed_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their logits are vocabulary wide, so that long prompts of many requests must take turns."""
     engine = engine_of(max_num_seqs=8, max_num_batched_tokens=2000, max_model_len=256)
     requests = [parsed(asked(prompt=[97] * 200, prompt_logprobs=0), index=index) for index in range(6)]
@@ -38,7 +38,7 @@ def test_few_prompt_rows_are_computed_in_one_step() -> None:
         rows.append(sum(chunk.num_prompt_rows for chunk in plan.chunks))
         return forward(plan)
 
-    engine.runner.forward = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(engine.runner, "forward", counted)
     records = serve(engine, requests)
     assert max(rows) == 256
     assert sum(rows) == 6 * 199
@@ -102,7 +102,7 @@ def test_a_stream_that_is_left_is_an_abort() -> None:
     engine = engine_of(level=Level.SUMMARY)
     stream = engine.stream(parsed(asked(max_tokens=9, ignore_eos=True)))
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert sample_of(engine, "request_success_total", finished_reason="abort") == 1
     assert "aborted" in engine.desk.unreported
     assert reconciliation_of(engine, []).is_exact
