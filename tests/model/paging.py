@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from batchspec.model.attention import PackedRows, _on_cpu, _on_device
+from batchspec.model.paging import PackedRows, attend_on_cpu, attend_on_device
 
 
 @dataclass(kw_only=True)
@@ -63,7 +63,7 @@ class Layout:
 
 def compute(layout: Layout, tensors: dict[str, Any], *, on_device: bool = False) -> torch.Tensor:
     """Return (rows, heads, Dv) from the compiled kernel, or from the torch operations meant for other devices."""
-    kernel = _on_device if on_device else _on_cpu
+    kernel = attend_on_device if on_device else attend_on_cpu
     query, keys, values, rows = (tensors[name] for name in ("query", "keys", "values", "rows"))
     return kernel(query, keys, values, rows, layout.window, 0.3, layout.softcap, tensors["sinks"])
 

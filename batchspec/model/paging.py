@@ -1,0 +1,143 @@
+"""Attention over cache pages, for whoever runs a model's layers: new keys and values are stored, then rows attend.
+
+No transformers here: models that are run without it call this, too.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numba import set_num_threads
+from numba.core.config import NUMBA_NUM_THREADS
+from numpy.typing import NDArray
+
+from batchspec.model.kernel import attend, attend_alone
+
+__all__ = ["PackedRows", "attend_on_cpu", "attend_on_device", "attend_paged"]
+
+_WORTH_THREADS = 4_000_000  # products of scores, about a millisecond; below it threads cost more than they bring
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedRows:
+    """Where the rows of a packed forward pass belong.
+
+    Attributes:
+        num_rows: rows that belong to a sequence; padding rows follow them.
+        slots: int64 (num_rows,), ``block * block_size + offset`` of each row's page entry.
+        tables: int32 (chunks, most blocks).
+        row_chunk: int32 (all rows,), -1 for padding.
+        row_position: int32 (all rows,).
+        bounds: (first row, one past the last row, tokens in the sequence so far) of each chunk.
+    """
+
+    num_rows: int
+    slots: torch.Tensor
+    tables: NDArray[np.int32]
+    row_chunk: NDArray[np.int32]
+    row_position: NDArray[np.int32]
+    bounds: list[tuple[int, int, int]]
+
+
+def attend_paged(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    layer: tuple[torch.Tensor, torch.Tensor],
+    rows: PackedRows,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: torch.Tensor | None,
+) -> torch.Tensor:
+    """Store the rows' keys and values in their pages and return what each row sees of its own sequence.
+
+    Args:
+        query: (rows, query heads, D), like key and value in any memory order and floating type.
+        key: (rows, key heads, D), rotary already applied.
+        value: (rows, key heads, Dv).
+        layer: the layer's pages, from ``KVCache.layer``.
+        rows: where the rows belong.
+        window: positions that a row sees at the most, its own included; 0 for all.
+        scale: factor on the scores.
+        softcap: cap on the scores; 0 for none.
+        sinks: (query heads,) of extra logits that take probability and carry no value.
+
+    Returns:
+        (rows, query heads, Dv), zero in padding rows: float32 on the CPU, the query's type elsewhere.
+    """
+    keys, values = layer
+    keys.view(-1, *keys.shape[2:])[rows.slots] = key[: rows.num_rows].to(keys.dtype)
+    values.view(-1, *values.shape[2:])[rows.slots] = value[: rows.num_rows].to(values.dtype)
+    attend_rows = attend_on_cpu if query.device.type == "cpu" else attend_on_device
+    return attend_rows(query, keys, values, rows, window, scale, softcap, sinks)
+
+
+def attend_on_cpu(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    rows: PackedRows,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: torch.Tensor | None,
+) -> torch.Tensor:
+    """Return float32 (rows, query heads, Dv) from the compiled kernel."""
+    out = torch.empty((*query.shape[:2], values.shape[3]), dtype=torch.float32)
+    sink_logits = torch.empty(0) if sinks is None else sinks.detach().float().reshape(-1)
+    num_threads = min(torch.get_num_threads(), NUMBA_NUM_THREADS)
+    num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
+    if num_threads == 1 or num_products < _WORTH_THREADS:
+        compute = attend_alone
+    else:
+        compute = attend
+        set_num_threads(num_threads)
+    compute(
+        query.detach().float().contiguous().numpy(),
+        keys.numpy(),
+        values.numpy(),
+        rows.tables,
+        rows.row_chunk,
+        rows.row_position,
+        window,
+        scale,
+        softcap,
+        sink_logits.contiguous().numpy(),
+        out.numpy(),
+    )
+    return out
+
+
+def attend_on_device(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    rows: PackedRows,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: torch.Tensor | None,
+) -> torch.Tensor:
+    """Return (rows, query heads, Dv) from plain torch operations, one chunk at a time, on any device."""
+    out = query.new_zeros((*query.shape[:2], values.shape[3]))
+    group = query.shape[1] // keys.shape[2]
+    tables = torch.from_numpy(rows.tables).to(query.device)
+    for chunk, (first, last, end) in enumerate(rows.bounds):
+        blocks = tables[chunk, : -(-end // keys.shape[1])].long()
+        k = keys[blocks].flatten(0, 1)[:end].repeat_interleave(group, dim=1)
+        v = values[blocks].flatten(0, 1)[:end].repeat_interleave(group, dim=1)
+        scores = torch.einsum("qhd,khd->hqk", query[first:last].float(), k.float()) * scale
+        if softcap:
+            scores = softcap * (scores / softcap).tanh()
+        row = torch.arange(end - (last - first), end, device=query.device)[:, None]
+        column = torch.arange(end, device=query.device)[None]
+        seen = (column <= row) & (column > row - window) if window else column <= row
+        scores = scores.masked_fill(~seen, -torch.inf)
+        if sinks is not None:
+            column_of_sinks = sinks.float().reshape(-1, 1, 1).expand(-1, last - first, 1)
+            scores = torch.cat([scores, column_of_sinks], dim=-1)
+        weights = scores.softmax(dim=-1)[..., :end]
+        out[first:last] = torch.einsum("hqk,khd->qhd", weights, v.float()).to(out.dtype)
+    return out
