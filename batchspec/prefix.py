@@ -6,7 +6,7 @@ Prefix Caching". It is cryptographic, so that different prefixes do not meet.
 
 from hashlib import blake2b
 
-from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.blocks import BlockPool
 from batchspec.sequence import Sequence
 
 __all__ = ["PrefixCache"]
@@ -35,21 +35,26 @@ class PrefixCache:
         """Forget what the last step promised to compute."""
         self._promised.clear()
 
-    def find(self, sequence: Sequence) -> list[int] | None:
-        """Return the blocks that a waiting sequence can begin with; None if its next is being computed in this step.
+    def find(self, sequence: Sequence) -> list[int]:
+        """Return the blocks that a waiting sequence can begin with.
 
         One token is always left to compute, as its logits are needed; so are all tokens whose log probabilities are.
         """
-        if sequence.num_missing_prompt_logprobs:
-            return []
-        labels = self._labels(sequence, num_tokens=sequence.num_tokens - 1)
-        found = self.pool.find(labels)
-        return None if len(found) < len(labels) and labels[len(found)] in self._promised else found
+        return self.pool.find(self._wanted(sequence))
 
-    def fits(self, sequence: Sequence, found: list[int]) -> bool:
-        """Whether the pool has room for the sequence and a further token, of which some blocks were found."""
-        num_needed = num_blocks_for(sequence.num_tokens + 1, block_size=self.pool.block_size) - len(found)
-        return num_needed <= self.pool.num_free - self.pool.num_unowned(found)
+    def outlook(self, sequence: Sequence) -> tuple[int, bytes | None]:
+        """Return how many blocks ``find`` finds, and the label of the next; None if no further one could be shared."""
+        wanted = self._wanted(sequence)
+        num_found = len(self.pool.find(wanted))
+        return num_found, wanted[num_found] if num_found < len(wanted) else None
+
+    def num_coming(self, sequence: Sequence) -> int:
+        """Return how many blocks ``find`` will find after this step; 0 if no more than now."""
+        wanted = self._wanted(sequence)
+        num_found = num_coming = len(self.pool.find(wanted))
+        while num_coming < len(wanted) and wanted[num_coming] in self._promised:
+            num_coming += 1
+        return num_coming if num_coming > num_found else 0
 
     def admit(self, sequence: Sequence, found: list[int]) -> None:
         """Let the sequence begin with the blocks that were found."""
@@ -70,6 +75,11 @@ class PrefixCache:
         for i in range(sequence.num_labelled_blocks, len(labels)):
             self.pool.label(sequence.blocks[i], labels[i])
         sequence.num_labelled_blocks = max(sequence.num_labelled_blocks, len(labels))
+
+    def _wanted(self, sequence: Sequence) -> list[bytes]:
+        """Return the labels of all blocks that a waiting sequence could begin with."""
+        num_tokens = 0 if sequence.num_missing_prompt_logprobs else sequence.num_tokens - 1
+        return self._labels(sequence, num_tokens=num_tokens)
 
     def _labels(self, sequence: Sequence, *, num_tokens: int) -> list[bytes]:
         """Return the labels of the full blocks in the first tokens; they are computed once for each block."""

@@ -1,11 +1,10 @@
 """Continuous batching: which tokens of which sequences the next forward pass computes, and what its result does.
 
-First come, first served. The oldest running sequence is never put back, the pool holds at least one sequence of
-full length, and a sequence that is put back returns to the head of the queue; so everything finishes.
+The oldest running sequence is never put back, the pool holds at least one sequence of full length, a sequence that is
+put back waits before all others, and nobody is overtaken without end; so everything finishes.
 """
 
 import math
-from collections import deque
 from collections.abc import Sequence as Many
 
 import numpy as np
@@ -15,6 +14,7 @@ from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.prefix import PrefixCache
 from batchspec.sequence import Sequence
 from batchspec.step import Chunk, Draft, Outcome, StepPlan, Verdicts
+from batchspec.waiting import WaitingLine
 
 __all__ = ["Scheduler"]
 
@@ -38,7 +38,7 @@ class Scheduler:
         self.prefixes = PrefixCache(pool) if prefix_caching else None
         self.max_num_seqs = max_num_seqs
         self.max_num_batched_tokens = max_num_batched_tokens
-        self.waiting: deque[Sequence] = deque()
+        self.waiting = WaitingLine(pool, self.prefixes, most_overtaken=2 * max_num_seqs)
         self.running: list[Sequence] = []
         self.num_preemptions = 0
 
@@ -53,8 +53,8 @@ class Scheduler:
         return [sequence for sequence in self.running if sequence.is_decoding]
 
     def add(self, sequence: Sequence) -> None:
-        """Queue a new sequence behind all others."""
-        self.waiting.append(sequence)
+        """Queue a new sequence."""
+        self.waiting.add(sequence)
 
     def plan(self, drafts: Many[Draft], *, now: float) -> StepPlan:
         """Choose the next forward pass; may put sequences back, cut drafts to the pages left, admit new sequences.
@@ -65,6 +65,7 @@ class Scheduler:
         """
         if self.prefixes is not None:
             self.prefixes.begin_step()
+        self.waiting.begin_step()
         proposals = {id(draft.sequence): draft.token_ids for draft in drafts if draft.sequence.is_decoding}
         num_preemptions = self.num_preemptions
         chunks: list[Chunk] = []
@@ -84,25 +85,15 @@ class Scheduler:
         return StepPlan(chunks=chunks)
 
     def _admit(self, num_preemptions: int, *, now: float) -> bool:
-        """Move the head of the queue into the batch if its tokens fit; not in a step that had to put one back."""
-        if not self.waiting or len(self.running) >= self.max_num_seqs or self.num_preemptions > num_preemptions:
+        """Move the next in turn into the batch if its tokens fit; not in a step that had to put one back."""
+        if self.num_preemptions > num_preemptions:
             return False
-        sequence = self.waiting[0]
-        if not self._begin(sequence):
+        sequence = self.waiting.admit(num_slots=self.max_num_seqs - len(self.running))
+        if sequence is None:
             return False
         if sequence.timing.scheduled is None:
             sequence.timing.scheduled = max(now, sequence.timing.queued)
-        self.running.append(self.waiting.popleft())
-        return True
-
-    def _begin(self, sequence: Sequence) -> bool:
-        """Whether there is room for the sequence now; it then owns the blocks that it shares with earlier ones."""
-        if self.prefixes is None:
-            return num_blocks_for(sequence.num_tokens + 1, block_size=self.pool.block_size) <= self.pool.num_free
-        found = self.prefixes.find(sequence)
-        if found is None or not self.prefixes.fits(sequence, found):
-            return False
-        self.prefixes.admit(sequence, found)
+        self.running.append(sequence)
         return True
 
     def _chunk(self, sequence: Sequence, *, draft: list[int], budget: int) -> Chunk | None:
@@ -164,12 +155,12 @@ class Scheduler:
                 return 0
 
     def _put_back(self, sequence: Sequence) -> None:
-        """Preempt by recomputation: keep the tokens, drop the cache, wait at the head of the queue."""
+        """Preempt by recomputation: keep the tokens, drop the cache, wait before all others."""
         self.pool.shrink(sequence.blocks, num_tokens=0)
         sequence.num_computed_tokens = 0
         sequence.num_preemptions += 1
         self.num_preemptions += 1
-        self.waiting.appendleft(sequence)
+        self.waiting.put_back(sequence)
 
     def commit(self, plan: StepPlan, verdicts: Verdicts, *, now: float) -> list[Outcome]:
         """Append what the target chose, cut at the stop, give back unused pages, record; one outcome per sampled chunk.
@@ -238,7 +229,7 @@ class Scheduler:
             return False
         self.pool.shrink(sequence.blocks, num_tokens=0)
         self.running = [other for other in self.running if other is not sequence]
-        self.waiting = deque(other for other in self.waiting if other is not sequence)
+        self.waiting.drop(sequence)
         return True
 
 
