@@ -51,6 +51,8 @@ class Engine:
         timing: timing fields in every record.
         generation_config: where sampling defaults come from behind ``defaults``: ``auto`` for the model's own
             generation_config.json, ``openai`` for no file, or a directory with such a file.
+        model_impl: whose layers run the model: ``batchspec`` for our own, on the CPU and for the common families,
+            ``transformers``, or ``auto`` for the former where they know the model.
         defaults: what requests are sampled with where they do not say.
 
     Raises:
@@ -76,6 +78,7 @@ class Engine:
         level: Level | str = "none",
         timing: bool = False,
         generation_config: str = "auto",
+        model_impl: str = "auto",
         defaults: RowDefaults | None = None,
     ):
         settings = EngineSettings(
@@ -91,7 +94,14 @@ class Engine:
         settings.check()
         from batchspec.launch import launch
 
-        launched = launch(model, settings, device=device, dtype=dtype, generation_config=generation_config)
+        launched = launch(
+            model,
+            settings,
+            device=device,
+            dtype=dtype,
+            generation_config=generation_config,
+            model_impl=model_impl,
+        )
         given = defaults or RowDefaults()
         self._core = launched.core
         self._dimensions = launched.dimensions
@@ -184,8 +194,9 @@ class Engine:
 
     @property
     def resolved(self) -> dict[str, Any]:
-        """What ``auto`` came to: dtype, device, model_fingerprint, sampling, and where each of its values is from.
+        """What ``auto`` came to: dtype, device, model_impl, model_fingerprint, sampling.
 
+        Of sampling also where each of its values is from.
         ``generation_config_unused`` names what the model's file states besides and what is not heeded.
         """
         return dict(self._resolved)

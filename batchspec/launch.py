@@ -48,7 +48,13 @@ class Launched:
 
 
 def launch(
-    model: str | Path | None, settings: EngineSettings, *, device: str, dtype: str, generation_config: str
+    model: str | Path | None,
+    settings: EngineSettings,
+    *,
+    device: str,
+    dtype: str,
+    generation_config: str,
+    model_impl: str = "auto",
 ) -> Launched:
     """Load a model and return an engine that runs it.
 
@@ -58,13 +64,14 @@ def launch(
         device: as in ``load_model``, like the two after it.
         dtype: see there.
         generation_config: see there.
+        model_impl: ``impl`` there.
 
     Raises:
         UsageError: when the settings do not fit the model or the memory.
         ModelError: when the model cannot be loaded or run.
     """
     name = EMBEDDED_TARGET if model is None else model
-    loaded = load_model(name, device=device, dtype=dtype, generation_config=generation_config)
+    loaded = load_model(name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl)
     core = build_engine(loaded, settings)
     pool = core.scheduler.pool
     return Launched(
@@ -78,6 +85,7 @@ def launch(
         resolved={
             "dtype": str(loaded.dtype).removeprefix("torch."),
             "device": loaded.device.type,
+            "model_impl": loaded.network.implementation,
             "model_fingerprint": loaded.fingerprint,
         },
         generation_defaults=loaded.generation_defaults,
@@ -106,7 +114,7 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
         device=loaded.device,
     )
     return EngineCore(
-        runner=ModelRunner(module=loaded.module, cache=cache, device=loaded.device),
+        runner=ModelRunner(network=loaded.network, cache=cache, device=loaded.device),
         tokenizer=loaded.tokenizer,
         scheduler=Scheduler(
             pool=pool,
@@ -133,8 +141,7 @@ def _settle_threads(loaded: LoadedModel) -> None:
 
     Two processes whose threads wait for each other actively on the same cores slow each other down many times over.
     """
-    num_parameters = sum(parameter.numel() for parameter in loaded.module.parameters())
-    if loaded.device.type == "cpu" and num_parameters < _SMALL_MODEL:
+    if loaded.device.type == "cpu" and loaded.network.num_parameters < _SMALL_MODEL:
         torch.set_num_threads(1)
 
 

@@ -48,6 +48,9 @@ def run(
     ] = None,
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    model_impl: Annotated[
+        str, typer.Option(help="Whose layers run the model: batchspec (common families, CPU), transformers, or auto.")
+    ] = "auto",
     max_num_seqs: Annotated[int, typer.Option(help="Most sequences in the running batch.")] = 64,
     max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in one forward pass.")] = 2048,
     max_model_len: Annotated[
@@ -131,6 +134,7 @@ def run(
         model=model,
         dtype=dtype,
         device=device,
+        model_impl=model_impl,
         generation_config=generation_config,
         engine=EngineSettings(
             max_num_seqs=max_num_seqs,

@@ -184,6 +184,7 @@ def _engine(opened: OpenedJob) -> Engine:
         settings.model,
         device=settings.device,
         dtype=settings.dtype,
+        model_impl=settings.model_impl,
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         max_model_len=engine.max_model_len,

@@ -34,6 +34,7 @@ class JobSettings:
         model: directory, hub id or GGUF file; None for the embedded model.
         dtype: auto, float32, bfloat16 or float16.
         device: auto, cpu or cuda.
+        model_impl: whose layers run the model: auto, batchspec or transformers.
         generation_config: where sampling defaults come from behind ``defaults``: auto for the model's own, openai for
             none, or a directory with a generation_config.json.
         engine: how large the engine is, how it drafts and what it records.
@@ -51,6 +52,7 @@ class JobSettings:
     model: str | None = None
     dtype: str = "auto"
     device: str = "auto"
+    model_impl: str = "auto"
     generation_config: str = "auto"
     engine: EngineSettings = field(default_factory=EngineSettings)
     in_order: bool = True
@@ -65,6 +67,7 @@ class JobSettings:
         return {
             "dtype": self.dtype,
             "device": self.device,
+            "model_impl": self.model_impl,
             "max_num_seqs": engine.max_num_seqs,
             "max_num_batched_tokens": engine.max_num_batched_tokens,
             "max_model_len": engine.max_model_len,
@@ -89,6 +92,7 @@ class JobSettings:
             raise UsageError(f"--metrics-port must be from 1 to 65535, not {self.metrics_port}.")
         _check_name("device", self.device, ("auto", "cpu", "cuda"))
         _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
+        _check_name("model-impl", self.model_impl, ("auto", "batchspec", "transformers"))
         if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
             raise UsageError(f"--output {self.output}: give its name the extension .jsonl or .parquet.")
         _check_generation_config(self.generation_config)

@@ -15,6 +15,7 @@ from batchspec.blocks import num_blocks_for
 from batchspec.errors import ModelError
 from batchspec.model.attention import ATTENTION_NAME
 from batchspec.model.cache import KVCache
+from batchspec.model.modules import ModuleNetwork
 from batchspec.model.runner import ModelRunner
 from batchspec.request import SamplingParams
 from batchspec.sequence import Sequence
@@ -68,7 +69,7 @@ def _probe(module: Any, *, device: torch.device) -> KVCache:
         expected = [_alone(module, probe, device=device) for probe in probes]
         _switch(module)
         cache = _probe_cache(probes, dtype=dtype, device=device)
-        found = _packed(ModelRunner(module=module, cache=cache, device=device), probes)
+        found = _packed(ModelRunner(network=ModuleNetwork(module), cache=cache, device=device), probes)
         if not cache.layouts:
             raise ModelError(_NO_INTERFACE)
         _compare(expected, found, tolerance=_TOLERANCE[dtype])

@@ -1,30 +1,26 @@
 """Loading a model directory, a hub id or a GGUF file into a model that runs on pages."""
 
-import io
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from batchspec.errors import ModelError
-from batchspec.model.gate import admit
 from batchspec.model.generation import GenerationDefaults, generation_defaults
 from batchspec.model.grammar_tokenizer import grammar_tokenizer
 from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, locate
-from batchspec.model.rope import freeze_frequencies
+from batchspec.model.native.families import Unknown
+from batchspec.model.native.loading import load_native
+from batchspec.model.network import Network, Parts
 from batchspec.model.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
 
-__all__ = ["LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
+__all__ = ["MODEL_IMPLS", "LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
 
+MODEL_IMPLS = ("auto", "batchspec", "transformers")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -33,7 +29,7 @@ class LoadedModel:
     """A model that passed the gate, and what the engine needs to know about it.
 
     Attributes:
-        module: the transformers model, switched to paged attention.
+        network: runs the layers.
         tokenizer: its tokenizer.
         name: the directory's or hub's name, used in labels and bodies.
         device: where it runs.
@@ -45,7 +41,7 @@ class LoadedModel:
         generation_defaults: what its generation_config.json states.
     """
 
-    module: torch.nn.Module
+    network: Network
     tokenizer: Tokenizer
     name: str
     device: torch.device
@@ -87,6 +83,7 @@ def load_model(
     device: str = "auto",
     dtype: str = "auto",
     generation_config: str = "auto",
+    impl: str = "auto",
 ) -> LoadedModel:
     """Load a model, switch it to paged attention and check that it still computes the same.
 
@@ -96,6 +93,7 @@ def load_model(
         dtype: auto, float32, bfloat16 or float16.
         generation_config: where sampling defaults come from: ``auto`` for the model's own generation_config.json,
             ``openai`` for no file, or a directory with such a file.
+        impl: whose layers run it: ``batchspec``, ``transformers``, or ``auto`` for the former where they know it.
 
     Raises:
         ModelError: when it cannot be read, when its family cannot run on pages, or when a sampling default is wrong.
@@ -104,92 +102,50 @@ def load_model(
     kind = resolve_dtype(dtype, device=where)
     source = locate(model)
     defaults = generation_defaults(source, choice=generation_config)
-    tokenizer, module = _read(source, model=model, dtype=kind)
-    module = module.to(where).eval().requires_grad_(False)
-    context_length = _context_length(module.config)
-    freeze_frequencies(module, max_length=context_length)
-    bytes_per_token = admit(module, device=where)
+    parts = _load(source, model=model, dtype=kind, device=where, impl=impl)
     return LoadedModel(
-        module=module,
-        tokenizer=Tokenizer(tokenizer, num_embeddings=module.config.get_text_config().vocab_size),
+        network=parts.network,
+        tokenizer=Tokenizer(parts.tokenizer, num_embeddings=parts.vocab_size),
         name=source.name,
         device=where,
         dtype=kind,
-        context_length=context_length,
-        eos_ids=_eos_ids(module, tokenizer, model=model),
-        bytes_per_token=bytes_per_token,
-        fingerprint=fingerprint(source.files) if source.files else getattr(module.config, "_commit_hash", None),
+        context_length=parts.context_length,
+        eos_ids=_eos_ids(parts, model=model),
+        bytes_per_token=parts.bytes_per_token,
+        fingerprint=fingerprint(source.files) if source.files else parts.commit,
         generation_defaults=defaults if source.files else generation_defaults(source, choice=generation_config),
     )
 
 
-def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype) -> tuple[Any, Any]:
-    """Return tokenizer and module, without progress bars, warnings or questions on the terminal.
+def _load(source: ModelSource, *, model: str | Path, dtype: torch.dtype, device: torch.device, impl: str) -> Parts:
+    """Return the model by our own layers where they know it, else by transformers' modules.
 
     Raises:
-        ModelError: when a part is missing, damaged, or needs code from the repository.
+        ModelError: it cannot be loaded, or the layers that were asked for do not know it.
     """
-    options = {"trust_remote_code": False} | source.options
-    try:
-        with _quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source.path, **options)
-            module, report = AutoModelForCausalLM.from_pretrained(
-                source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **options
-            )
-    except Exception as error:
-        raise ModelError(f"--model {model}: {source.doubt or _reason(error)}.") from error
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(f"--model {model}: the weights lack {len(missing)} tensors, {missing[0]} for one.")
-    return tokenizer, module
+    if impl not in MODEL_IMPLS:
+        raise ModelError(f"--model-impl {impl!r} is not known; choose {', '.join(MODEL_IMPLS)}.")
+    if impl != "transformers":
+        try:
+            return load_native(source, dtype=dtype, device=device)
+        except Unknown as reason:
+            if impl == "batchspec":
+                raise ModelError(
+                    f"--model-impl batchspec: {model} cannot be run by it because of {reason}; use auto."
+                ) from None
+    from batchspec.model.hosted import load_hosted
+
+    return load_hosted(source, model=model, dtype=dtype, device=device)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from writing to the terminal; one of its progress bars heeds no setting."""
-    verbosity = transformers.logging.get_verbosity()
-    has_bars = transformers.logging.is_progress_bar_enabled()
-    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
-    transformers.logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        transformers.logging.set_verbosity(verbosity)
-        if has_bars:
-            transformers.logging.enable_progress_bar()
-
-
-def _reason(error: BaseException) -> str:
-    """Return why loading failed, in a line."""
-    if "trust_remote_code" in str(error):
-        return (
-            "its architecture is code of its own repository, which is never run; give a model that transformers knows"
-        )
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    return f"cannot be loaded, {type(error).__name__}: {lines[0].removesuffix('.')}"
-
-
-def _context_length(config: Any) -> int:
-    text = config.get_text_config()
-    for name in ("max_position_embeddings", "n_positions", "max_sequence_length", "n_ctx"):
-        value = getattr(text, name, None)
-        if isinstance(value, int) and value > 0:
-            return value
-    raise ModelError("the model's config.json names no context length; give a model with max_position_embeddings.")
-
-
-def _eos_ids(module: Any, tokenizer: Any, *, model: str | Path) -> frozenset[int]:
-    """Return the tokens that end a generation, by the generation config, else the config, else the tokenizer."""
-    text = module.config.get_text_config()
-    found = [getattr(module.generation_config, "eos_token_id", None), text.eos_token_id, tokenizer.eos_token_id]
-    stated = next((value for value in found if value is not None), ())
+def _eos_ids(parts: Parts, *, model: str | Path) -> frozenset[int]:
+    """Return the tokens that end a generation, by the first of the places that says."""
+    stated = next((value for value in parts.eos_ids if value is not None), ())
     ids = frozenset([stated] if isinstance(stated, int) else stated)
-    beyond = sorted(token for token in ids if not 0 <= token < text.vocab_size)
+    beyond = sorted(token for token in ids if not 0 <= token < parts.vocab_size)
     if beyond:
         raise ModelError(
-            f"--model {model}: its end-of-sequence token {beyond[0]} is not in the vocabulary of {text.vocab_size}; "
+            f"--model {model}: its end-of-sequence token {beyond[0]} is not in the vocabulary of {parts.vocab_size}; "
             "correct eos_token_id in generation_config.json or config.json."
         )
     return ids

@@ -3,52 +3,44 @@
 import numpy as np
 import torch
 
-from batchspec.model.attention import PackedRows, attention_step
 from batchspec.model.cache import KVCache
+from batchspec.model.linear import RowCounts
+from batchspec.model.network import Network
+from batchspec.model.paging import PackedRows
 from batchspec.step import StepPlan
 
 __all__ = ["ModelRunner", "pack"]
-
-# float32 matrix products give a row the same bits whatever its neighbours when the rows fill whole tiles; the rest of a
-# started tile goes through other code of the library. Padding costs little, since weights, not rows, are the price.
-# Mixtures of experts are outside of this: how many rows an expert gets depends on the neighbours.
-ROW_TILE = 16
 
 
 class ModelRunner:
     """Runs any supported causal language model over packed chunks, keys and values in pages.
 
+    Rows are padded to numbers at which a row's bits do not depend on its neighbours. That costs little, since weights,
+    not rows, are the price.
+
     Args:
-        module: the transformers model, already switched to our attention.
+        network: the model's layers.
         cache: the pages, as many blocks as the scheduler's pool.
         device: where inputs go.
     """
 
-    def __init__(self, *, module: torch.nn.Module, cache: KVCache, device: torch.device):
-        self.module = module
+    def __init__(self, *, network: Network, cache: KVCache, device: torch.device):
+        self.network = network
         self.cache = cache
         self.device = device
 
     @torch.inference_mode()
     def forward(self, plan: StepPlan) -> torch.Tensor:
         """Return the logits (rows, vocabulary): 1 + draft length rows for each sampled chunk, then all prompt rows."""
-        token_ids, positions, rows = pack(plan, block_size=self.cache.block_size, device=self.device)
+        row_counts = self.network.row_counts
+        token_ids, positions, rows = pack(
+            plan, block_size=self.cache.block_size, row_counts=row_counts, device=self.device
+        )
         wanted = _wanted_rows(plan)
-        padded = wanted + [0] * (_whole_tiles(len(wanted)) - len(wanted))
-        with attention_step(rows, self.cache):
-            output = self.module(
-                input_ids=token_ids[None],
-                position_ids=positions[None],
-                use_cache=False,
-                logits_to_keep=torch.tensor(padded, device=self.device),
-            )
-        logits: torch.Tensor = output.logits[0, : len(wanted)]
-        return logits
-
-
-def _whole_tiles(num_rows: int) -> int:
-    """Return the row count rounded up to whole tiles, at least one."""
-    return max(1, -(-num_rows // ROW_TILE)) * ROW_TILE
+        padded = wanted + [0] * (row_counts(max(1, len(wanted))) - len(wanted))
+        wanted_rows = torch.tensor(padded, device=self.device)
+        logits = self.network.forward(token_ids, positions, rows=rows, cache=self.cache, wanted=wanted_rows)
+        return logits[: len(wanted)]
 
 
 def _wanted_rows(plan: StepPlan) -> list[int]:
@@ -63,15 +55,17 @@ def _wanted_rows(plan: StepPlan) -> list[int]:
     return wanted + prompt_rows
 
 
-def pack(plan: StepPlan, *, block_size: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
-    """Lay a plan's chunks one behind another and pad them to whole tiles of ROW_TILE rows.
+def pack(
+    plan: StepPlan, *, block_size: int, row_counts: RowCounts, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
+    """Lay a plan's chunks one behind another and pad them to a permitted number of rows.
 
     Returns:
         Token ids int64 (rows,), positions int64 (rows,), and where the rows belong.
     """
     chunks = plan.chunks
     num_rows = plan.num_tokens
-    size = _whole_tiles(num_rows)
+    size = row_counts(num_rows)
     token_ids = np.zeros(size, dtype=np.int64)
     positions = np.zeros(size, dtype=np.int64)
     slots = np.empty(num_rows, dtype=np.int64)

@@ -7,6 +7,8 @@ import torch
 
 from batchspec.engine import EngineCore
 from batchspec.model.cache import KVCache
+from batchspec.model.load import LoadedModel
+from batchspec.model.modules import ModuleNetwork
 from batchspec.model.runner import ModelRunner
 from batchspec.request import Endpoint, Request, SamplingParams, TokenPrompt
 from batchspec.sequence import Sequence
@@ -15,6 +17,12 @@ from batchspec.testing import ScriptedDrafter, make_engine
 from .tiny import VOCAB_SIZE
 
 CPU = torch.device("cpu")
+
+
+def module_of(loaded: LoadedModel) -> Any:
+    """Return the transformers module of a model that transformers runs."""
+    assert isinstance(loaded.network, ModuleNetwork)
+    return loaded.network.module
 
 
 def prompts_of(*lengths: int, seed: int = 0) -> list[list[int]]:
@@ -47,7 +55,7 @@ def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = N
         num_blocks=settings["num_blocks"], block_size=settings["block_size"], dtype=torch.float32, device=CPU
     )
     return make_engine(
-        model=ModelRunner(module=module, cache=cache, device=CPU),
+        model=ModelRunner(network=ModuleNetwork(module), cache=cache, device=CPU),
         drafter=ScriptedDrafter(num_spec_tokens=3, script=script),
         eos_ids=frozenset(),
         **settings,

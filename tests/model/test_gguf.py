@@ -8,7 +8,7 @@ import pytest
 
 from batchspec.model.load import load_model
 
-from .generating import engine_for, generate_alone, generate_paged, prompts_of
+from .generating import engine_for, generate_alone, generate_paged, module_of, prompts_of
 from .saved import byte_tokenizer
 from .tiny import build
 
@@ -76,5 +76,5 @@ def test_gguf_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert loaded.fingerprint is not None
     prompts = prompts_of(11, 5)
     expected = generate_alone(module, prompts, max_tokens=8)
-    assert generate_paged(engine_for(loaded.module), prompts, max_tokens=8) == expected
-    assert np.array_equal(loaded.module.state_dict()["lm_head.weight"], module.lm_head.weight)
+    assert generate_paged(engine_for(module_of(loaded)), prompts, max_tokens=8) == expected
+    assert np.array_equal(module_of(loaded).state_dict()["lm_head.weight"], module.lm_head.weight)

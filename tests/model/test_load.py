@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoConfig, GenerationConfig
+from transformers import AutoConfig
 
 from batchspec.errors import ModelError
 from batchspec.model import locate as locating
-from batchspec.model.load import _context_length, _eos_ids, load_model, resolve_device, resolve_dtype
+from batchspec.model.hosted import _context_length
+from batchspec.model.load import _eos_ids, load_model, resolve_device, resolve_dtype
+from batchspec.model.modules import ModuleNetwork
+from batchspec.model.network import Parts
 
-from .generating import engine_for, generate_paged, prompts_of
+from .generating import engine_for, generate_paged, module_of, prompts_of
 from .saved import edit_config, save
 
 
@@ -36,10 +39,11 @@ def test_fingerprint_follows_the_weights(saved: Path, tmp_path: Path) -> None:
 
 
 def test_bfloat16_generates(saved: Path) -> None:
-    loaded = load_model(saved, device="cpu", dtype="bfloat16")
-    assert {parameter.dtype for parameter in loaded.module.parameters()} == {torch.bfloat16}
+    loaded = load_model(saved, device="cpu", dtype="bfloat16", impl="transformers")
+    module = module_of(loaded)
+    assert {parameter.dtype for parameter in module.parameters()} == {torch.bfloat16}
     prompts = prompts_of(9, 4)
-    batched = generate_paged(engine_for(loaded.module), prompts, max_tokens=6)
+    batched = generate_paged(engine_for(module), prompts, max_tokens=6)
     assert [len(answer) for answer in batched] == [6, 6]
 
 
@@ -157,29 +161,26 @@ def test_no_context_length() -> None:
         _context_length(AutoConfig.for_model("bloom"))
 
 
-class Ends:
-    """A model and a tokenizer as far as the end of the sequence goes."""
-
-    def __init__(self, generation: Any, config: Any, tokenizer: int | None):
-        self.generation_config = GenerationConfig(eos_token_id=generation)
-        self.config = AutoConfig.for_model("llama", eos_token_id=config, vocab_size=10)
-        self.eos_token_id = tokenizer
+def ends(*said: int | list[int] | None) -> Parts:
+    """Return parts that say where a sequence ends: generation config, config, tokenizer."""
+    network = ModuleNetwork(None)
+    return Parts(network=network, tokenizer=None, vocab_size=10, context_length=9, eos_ids=said, bytes_per_token=1)
 
 
 @pytest.mark.parametrize(
-    ("ends", "expected"),
+    ("said", "expected"),
     [
-        (Ends([5, 6], 2, 3), {5, 6}),
-        (Ends(None, [2, 4], 3), {2, 4}),
-        (Ends(None, None, 3), {3}),
-        (Ends(0, 2, 3), {0}),
-        (Ends(None, None, None), set()),
+        (([5, 6], 2, 3), {5, 6}),
+        ((None, [2, 4], 3), {2, 4}),
+        ((None, None, 3), {3}),
+        ((0, 2, 3), {0}),
+        ((None, None, None), set()),
     ],
 )
-def test_end_of_sequence(ends: Ends, expected: set[int]) -> None:
-    assert _eos_ids(ends, ends, model="m") == expected
+def test_end_of_sequence(said: tuple[Any, ...], expected: set[int]) -> None:
+    assert _eos_ids(ends(*said), model="m") == expected
 
 
 def test_an_end_of_sequence_beyond_the_vocabulary_is_a_sentence() -> None:
     with pytest.raises(ModelError, match="--model m: its end-of-sequence token 10 is not in the vocabulary of 10;"):
-        _eos_ids(Ends([5, 10], 2, 3), Ends(None, None, 3), model="m")
+        _eos_ids(ends([5, 10], 2, 3), model="m")

@@ -1,0 +1,159 @@
+"""The forward pass of a dense decoder over packed rows."""
+
+import math
+
+import torch
+
+from batchspec.model.cache import KVCache, KVLayout
+from batchspec.model.linear import PackedLinear, row_counts
+from batchspec.model.native.kernels import add_and_norm, gate, rotate
+from batchspec.model.native.shape import DecoderShape, Rotary
+from batchspec.model.native.weights import DecoderWeights, LayerWeights
+from batchspec.model.paging import PackedRows, attend_paged
+
+__all__ = ["Decoder"]
+
+_NONE = torch.empty(0)
+
+
+class Decoder:
+    """A dense decoder on the CPU: float32 throughout, but for weights and the factors of matrix products.
+
+    Args:
+        shape: what it computes.
+        weights: with what.
+        packing: how the weights are packed, see ``model.linear``.
+    """
+
+    implementation = "batchspec"
+
+    def __init__(self, shape: DecoderShape, weights: DecoderWeights, *, packing: str):
+        self.shape = shape
+        self.weights = weights
+        self.row_counts = row_counts(packing)
+        self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
+        self._frequencies = {rotary: _frequencies(rotary, shape.head_dim) for rotary in set(shape.rotary)}
+
+    @property
+    def num_parameters(self) -> int:
+        """Numbers in the weights."""
+        products = self.linear_shapes()
+        if self.shape.is_tied:
+            products.pop()
+        return self.weights.embedding.numel() + sum(out * width for out, width in products)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
+        return sum(linear.num_bytes for linear in self._linears())
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """Positions that each layer sees, 0 for all."""
+        return self.shape.windows
+
+    def linear_shapes(self) -> list[tuple[int, int]]:
+        """Return (out features, in features) of every matrix product with weights, the language head's last."""
+        return [(linear.out_features, linear.in_features) for linear in self._linears()]
+
+    def forward(
+        self,
+        token_ids: torch.Tensor,
+        positions: torch.Tensor,
+        *,
+        rows: PackedRows,
+        cache: KVCache,
+        wanted: torch.Tensor,
+    ) -> torch.Tensor:
+        """Return float32 logits (wanted rows, vocabulary); arguments as in ``Network.forward``."""
+        shape, weights = self.shape, self.weights
+        turns = {rotary: _turns(positions, frequencies) for rotary, frequencies in self._frequencies.items()}
+        stream = torch.nn.functional.embedding(token_ids, weights.embedding).float()
+        stream.mul_(shape.embedding_scale)
+        update, update_norm = stream[:0], _NONE
+        for number, layer in enumerate(weights.layers):
+            normed = self._add(stream, update, update_norm, layer.norm)
+            update = self._attend(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
+            normed = self._add(stream, update, layer.attention_out_norm, layer.feed_norm)
+            update, update_norm = self._feed(layer, normed), layer.feed_out_norm
+        normed = self._add(stream[wanted], update[wanted], update_norm, weights.norm)
+        logits = weights.head(normed)
+        return logits if not shape.final_softcap else _cap(logits, shape.final_softcap)
+
+    def _linears(self) -> list[PackedLinear]:
+        layers = [(layer.attention, layer.attention_out, layer.gate_up, layer.down) for layer in self.weights.layers]
+        return [linear for layer in layers for linear in layer] + [self.weights.head]
+
+    def _add(
+        self, stream: torch.Tensor, update: torch.Tensor, update_norm: torch.Tensor, norm: torch.Tensor
+    ) -> torch.Tensor:
+        """Add to the residual stream in place and return its norm."""
+        out = torch.empty_like(stream)
+        add_and_norm(stream.numpy(), update.numpy(), update_norm.numpy(), norm.numpy(), self.shape.eps, out.numpy())
+        return out
+
+    def _attend(
+        self,
+        number: int,
+        layer: LayerWeights,
+        normed: torch.Tensor,
+        *,
+        turn: tuple[torch.Tensor, torch.Tensor],
+        rows: PackedRows,
+        cache: KVCache,
+    ) -> torch.Tensor:
+        """Return what attention adds to the stream (rows, hidden)."""
+        shape = self.shape
+        num_turned = shape.num_heads + shape.num_kv_heads
+        heads = layer.attention(normed).view(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
+        cosine, sine = turn
+        rotate(
+            heads[:, :num_turned].numpy(),
+            cosine.numpy(),
+            sine.numpy(),
+            shape.num_heads,
+            layer.head_norms.numpy(),
+            shape.eps,
+        )
+        attended = attend_paged(
+            heads[:, : shape.num_heads],
+            heads[:, shape.num_heads : num_turned],
+            heads[:, num_turned:],
+            layer=cache.layer(number, self._layout),
+            rows=rows,
+            window=shape.windows[number],
+            scale=shape.scale,
+            softcap=shape.attention_softcap,
+            sinks=None,
+        )
+        return layer.attention_out(attended.flatten(1))
+
+    def _feed(self, layer: LayerWeights, normed: torch.Tensor) -> torch.Tensor:
+        """Return what the feed-forward part adds to the stream (rows, hidden)."""
+        gated = torch.empty(len(normed), self.shape.intermediate_size)
+        gate(layer.gate_up(normed).numpy(), self.shape.activation == "silu", gated.numpy())
+        return layer.down(gated)
+
+
+def _cap(logits: torch.Tensor, softcap: float) -> torch.Tensor:
+    return logits.div_(softcap).tanh_().mul_(softcap)
+
+
+def _turns(positions: torch.Tensor, frequencies: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return cosine and sine (rows, D / 2) of the angles at positions."""
+    angles = positions[:, None].float() * frequencies
+    return angles.cos(), angles.sin()
+
+
+def _frequencies(rotary: Rotary, head_dim: int) -> torch.Tensor:
+    """Return float32 (D / 2,), radians per position.
+
+    Source of the scaling in Llama 3.1: transformers' documentation page "Utilities for Rotary Embedding".
+    """
+    frequencies = 1.0 / (rotary.theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim))
+    if rotary.llama3 is None:
+        return frequencies / rotary.factor
+    low, high, context = rotary.llama3
+    lengths = 2 * math.pi / frequencies
+    share = ((context / lengths - low) / (high - low)).clamp(0.0, 1.0)  # 1 where waves are short: left as they are
+    return share * frequencies + (1.0 - share) * frequencies / rotary.factor
