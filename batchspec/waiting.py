@@ -69,9 +69,7 @@ class WaitingLine:
         One whose next block is being computed in this step is passed over, but others leave it a slot and its room: it
         comes a step later, and cheaper.
         """
-        for place in self._turns:
-            if self._num_held >= num_slots:
-                return None
+        while self._num_held < num_slots and (place := next(self._turns, None)) is not None:
             if self._is_held(place.sequence):
                 continue
             if not self._begin(place.sequence):
