@@ -12,7 +12,7 @@ from jinja2.parser import Parser
 from batchspec.errors import RequestError
 from batchspec.prompt import ChatPrompt
 
-__all__ = ["render_chat", "template_variables"]
+__all__ = ["GENERATION_EXTENSIONS", "render_chat", "template_variables"]
 
 _GIVEN = {"messages", "tools", "add_generation_prompt", "continue_final_message"}  # fields of ChatPrompt themselves
 _FUNCTIONS = {"raise_exception", "strftime_now"}  # what transformers defines besides Jinja's own
@@ -29,6 +29,9 @@ class _Generation(Extension):
         return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
 
 
+GENERATION_EXTENSIONS = ("jinja2.ext.loopcontrols", _Generation)
+
+
 @lru_cache
 def template_variables(source: str) -> frozenset[str]:
     """Return the names that a chat template reads and does not set itself.
@@ -36,7 +39,7 @@ def template_variables(source: str) -> frozenset[str]:
     Raises:
         TemplateError: if the template is no Jinja template.
     """
-    environment = Environment(extensions=["jinja2.ext.loopcontrols", _Generation])
+    environment = Environment(extensions=list(GENERATION_EXTENSIONS))
     names = meta.find_undeclared_variables(environment.parse(source))
     return frozenset(names - _FUNCTIONS)
 
@@ -44,7 +47,7 @@ def template_variables(source: str) -> frozenset[str]:
 @lru_cache
 def _fields_read(source: str) -> frozenset[str]:
     """Return the names that a chat template looks up in anything, be it a message, a call or a function."""
-    tree = Environment(extensions=["jinja2.ext.loopcontrols", _Generation]).parse(source)
+    tree = Environment(extensions=list(GENERATION_EXTENSIONS)).parse(source)
     attributes = {node.attr for node in tree.find_all(nodes.Getattr)}
     return frozenset(attributes | {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)})
 

@@ -1,29 +1,24 @@
 """Reading a tokenizer, with as little of transformers as it takes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from batchspec.model.locate import ModelSource
+from batchspec.model.plain_tokenizer import NotPlain, PlainTokenizer
 
 __all__ = ["read_tokenizer"]
 
-_PLAIN = {"PreTrainedTokenizerFast", "TokenizersBackend"}  # nothing but a tokenizer.json
-
 
 def read_tokenizer(source: ModelSource) -> Any:
-    """Return a directory's tokenizer, as ``AutoTokenizer`` would.
+    """Return a directory's tokenizer: ``AutoTokenizer``'s, or what does the same without transformers.
 
     Raises:
         OSError: there is none, or it cannot be read.
         ValueError: it is damaged.
     """
-    options = {"trust_remote_code": False} | source.options
-    settings = json.loads((Path(source.path) / "tokenizer_config.json").read_bytes())
-    if settings.get("tokenizer_class") in _PLAIN:
-        from transformers import PreTrainedTokenizerFast  # AutoTokenizer takes seconds to import
+    try:
+        return PlainTokenizer(Path(source.path))
+    except NotPlain:
+        from transformers import AutoTokenizer
 
-        return PreTrainedTokenizerFast.from_pretrained(source.path, **options)
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(source.path, **options)
+        return AutoTokenizer.from_pretrained(source.path, trust_remote_code=False, **source.options)
