@@ -112,6 +112,7 @@ class Engine:
             "sampling_from": {name: _origin(name, given, launched.generation_defaults.values) for name in _SAMPLING},
             "generation_config_unused": list(launched.generation_defaults.unused),
         }
+        self._notes = launched.notes
         self._work: Generator[dict[str, Any], None, None] | None = None
         self._aborted = AcceptanceSums()
         self._is_stopped = False
@@ -200,6 +201,11 @@ class Engine:
         ``generation_config_unused`` names what the model's file states besides and what is not heeded.
         """
         return dict(self._resolved)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what ``auto`` came to, for whoever waits for the run."""
+        return self._notes
 
     @property
     def dimensions(self) -> dict[str, int]:

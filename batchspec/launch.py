@@ -38,12 +38,14 @@ class Launched:
         core: the engine.
         dimensions: what the settings came to on this machine.
         resolved: what ``auto`` came to.
+        notes: sentences about it.
         generation_defaults: what the model's generation_config.json states.
     """
 
     core: EngineCore
     dimensions: Mapping[str, int]
     resolved: Mapping[str, Any]
+    notes: tuple[str, ...]
     generation_defaults: GenerationDefaults
 
 
@@ -88,6 +90,7 @@ def launch(
             "model_impl": loaded.network.implementation,
             "model_fingerprint": loaded.fingerprint,
         },
+        notes=(loaded.dtype_reason,) if loaded.dtype_reason else (),
         generation_defaults=loaded.generation_defaults,
     )
 

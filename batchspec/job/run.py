@@ -56,6 +56,8 @@ def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
     unused = engine.resolved["generation_config_unused"]
     if unused:
         watcher.say(f"the model's generation_config.json states {', '.join(unused)}, which batchspec does not use")
+    for note in engine.notes:
+        watcher.say(note)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
         state.begin(versions=_versions(), resolved=engine.resolved, engine=engine.dimensions)
         return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import torch
 
-__all__ = ["PackedLinear", "RowCounts", "can_pack_half", "pack_linear", "row_counts"]
+__all__ = ["PackedLinear", "RowCounts", "can_pack", "pack_linear", "row_counts"]
 
 _LARGEST_EXPONENT = 15  # numbers below 2**15 are 16-bit floats
 _ROW_TILE = 16
@@ -106,10 +106,10 @@ def _half_rows(num_rows: int) -> int:
 
 
 @cache
-def can_pack_half() -> bool:
-    """Return whether this build of torch has FBGEMM's 16-bit kernels, and this processor runs them."""
+def can_pack(packing: str) -> bool:
+    """Return whether this build of torch has the kernels, and this processor runs them."""
     try:
-        _Half(torch.ones(8, 8), None)(torch.ones(1, 8))
+        pack_linear(torch.ones(16, 16), packing=packing)(torch.ones(16, 16))
     except RuntimeError:
         return False
     return True

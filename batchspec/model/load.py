@@ -13,6 +13,7 @@ from batchspec.model.locate import EMBEDDED_TARGET, ModelSource, fingerprint, lo
 from batchspec.model.native.families import Unknown
 from batchspec.model.native.loading import load_native
 from batchspec.model.network import Network, Parts
+from batchspec.model.precision import DtypeChoice, choose_dtype
 from batchspec.model.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class LoadedModel:
         name: the directory's or hub's name, used in labels and bodies.
         device: where it runs.
         dtype: of the weights.
+        dtype_reason: why, as a sentence; empty where there was nothing to choose.
         context_length: the longest sequence the configuration allows.
         eos_ids: token ids that end a generation.
         bytes_per_token: of keys and values over all layers.
@@ -46,6 +48,7 @@ class LoadedModel:
     name: str
     device: torch.device
     dtype: torch.dtype
+    dtype_reason: str
     context_length: int
     eos_ids: frozenset[int]
     bytes_per_token: int
@@ -68,13 +71,13 @@ def resolve_device(device: str) -> torch.device:
     return torch.device("cuda" if use_cuda else "cpu")
 
 
-def resolve_dtype(dtype: str, *, device: torch.device) -> torch.dtype:
-    """Return the torch dtype; ``auto`` is float32 on the CPU and bfloat16 on CUDA."""
+def resolve_dtype(dtype: str, *, device: torch.device, source: ModelSource) -> DtypeChoice:
+    """Return the torch dtype; ``auto`` is bfloat16 on CUDA, and on the CPU what ``choose_dtype`` says."""
     if dtype == "auto":
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
+        return choose_dtype(source) if device.type == "cpu" else DtypeChoice(dtype=torch.bfloat16)
     if dtype not in _DTYPES:
         raise ModelError(f"--dtype {dtype!r} is not known; choose auto, {', '.join(_DTYPES)}.")
-    return _DTYPES[dtype]
+    return DtypeChoice(dtype=_DTYPES[dtype])
 
 
 def load_model(
@@ -99,16 +102,17 @@ def load_model(
         ModelError: when it cannot be read, when its family cannot run on pages, or when a sampling default is wrong.
     """
     where = resolve_device(device)
-    kind = resolve_dtype(dtype, device=where)
     source = locate(model)
+    choice = resolve_dtype(dtype, device=where, source=source)
     defaults = generation_defaults(source, choice=generation_config)
-    parts = _load(source, model=model, dtype=kind, device=where, impl=impl)
+    parts = _load(source, model=model, dtype=choice.dtype, device=where, impl=impl)
     return LoadedModel(
         network=parts.network,
         tokenizer=Tokenizer(parts.tokenizer, num_embeddings=parts.vocab_size),
         name=source.name,
         device=where,
-        dtype=kind,
+        dtype=choice.dtype,
+        dtype_reason=choice.reason,
         context_length=parts.context_length,
         eos_ids=_eos_ids(parts, model=model),
         bytes_per_token=parts.bytes_per_token,

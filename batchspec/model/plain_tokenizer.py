@@ -1,4 +1,4 @@
-"""A tokenizer that is one ``tokenizer.json`` and nothing else, read without importing transformers: that takes a second.
+"""A tokenizer that is one ``tokenizer.json``, read without importing transformers, which takes a second.
 
 It offers what we use of a transformers tokenizer. Chats that need more than their roles and texts are rendered by
 transformers' own, which is then imported.

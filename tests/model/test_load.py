@@ -140,7 +140,7 @@ def test_unknown_device_and_dtype() -> None:
     with pytest.raises(ModelError, match="choose auto, cpu or cuda"):
         resolve_device("tpu")
     with pytest.raises(ModelError, match="choose auto, float32, bfloat16, float16"):
-        resolve_dtype("int8", device=torch.device("cpu"))
+        resolve_dtype("int8", device=torch.device("cpu"), source=locating.ModelSource(path="", name=""))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from batchspec.errors import ModelError
-from batchspec.model.linear import can_pack_half
+from batchspec.model.linear import can_pack
 from batchspec.model.load import load_model
 from batchspec.model.locate import locate
 from batchspec.model.native.families import Unknown, decoder_shape
@@ -144,7 +144,7 @@ def test_what_it_tells_about_itself(tmp_path: Path) -> None:
     assert (native.eos_ids, native.context_length) == (hosted.eos_ids, hosted.context_length)
 
 
-@pytest.mark.skipif(not can_pack_half(), reason="torch has no 16-bit kernels here")
+@pytest.mark.skipif(not can_pack("half"), reason="torch has no 16-bit kernels here")
 def test_short_weights_stay_short(tmp_path: Path) -> None:
     wide, short = save(tmp_path / "wide"), saved_model(tmp_path / "short", "llama", torch.bfloat16)
     sizes = [load_model(path, device="cpu").network.weight_bytes for path in (wide, short)]
