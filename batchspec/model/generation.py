@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import try_to_load_from_cache
-
 from batchspec.errors import ModelError
 from batchspec.model.locate import ModelSource
 
@@ -83,6 +81,8 @@ def generation_defaults(source: ModelSource, *, choice: str) -> GenerationDefaul
     if Path(source.path).is_dir():
         path = Path(source.path) / GENERATION_CONFIG
     else:
+        from huggingface_hub import try_to_load_from_cache  # only for hub ids: it takes a moment to import
+
         found = try_to_load_from_cache(source.path, GENERATION_CONFIG)
         path = Path(found) if isinstance(found, str) else Path()
     return read_generation_config(path) if path.is_file() else GenerationDefaults()

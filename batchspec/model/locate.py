@@ -6,9 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
-
 from batchspec.errors import ModelError
 
 __all__ = ["EMBEDDED_TARGET", "ModelSource", "fingerprint", "locate"]
@@ -75,6 +72,9 @@ def _directory(path: Path, model: str | Path) -> ModelSource:
 
 def _on_hub(hub_id: str) -> ModelSource:
     """Ask the hub once; if it cannot be reached, only the local cache is read, since every file would wait in vain."""
+    from huggingface_hub import HfApi  # takes a quarter of a second to import, which local models need not wait for
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
     name = hub_id.rsplit("/", 1)[-1]
     try:
         HfApi().model_info(hub_id, timeout=_PATIENCE)
