@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import typer
 
+from batchspec.cli.bench import bench
 from batchspec.cli.run import run
 from batchspec.errors import BatchspecError
 
@@ -56,6 +57,7 @@ def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
 
 
 app.command("run")(_interruptible(run))
+app.command("bench")(_interruptible(bench))
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from batchspec.report.layout import Paragraph, Part, Table, Tone
 from batchspec.report.sections import report_parts
 
-__all__ = ["report_markdown"]
+__all__ = ["parts_markdown", "report_markdown"]
 
 
 def report_markdown(document: Mapping[str, Any]) -> str:
@@ -15,7 +15,12 @@ def report_markdown(document: Mapping[str, Any]) -> str:
     Args:
         document: what ``report_document`` made.
     """
-    return "\n\n".join(["# Report", *(_render(part) for part in report_parts(document))]) + "\n"
+    return parts_markdown("Report", report_parts(document))
+
+
+def parts_markdown(title: str, parts: Iterable[Part]) -> str:
+    """Return the parts under a title as Markdown text, with a newline at its end."""
+    return "\n\n".join([f"# {title}", *map(_render, parts)]) + "\n"
 
 
 def _render(part: Part) -> str:

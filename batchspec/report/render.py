@@ -1,6 +1,6 @@
 """The report for a terminal; every mark is a character, colour adds nothing that the words do not say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from batchspec.report.layout import Paragraph, Part, Table, Tone
 from batchspec.report.sections import report_parts
 
-__all__ = ["report_renderable"]
+__all__ = ["parts_renderable", "report_renderable"]
 
 _STYLES = {Tone.PLAIN: "", Tone.QUIET: "dim", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
 _WIDE = 96
@@ -26,8 +26,12 @@ def report_renderable(document: Mapping[str, Any]) -> RenderableType:
     Args:
         document: what ``report_document`` made.
     """
-    parts = [_render(part) for part in report_parts(document)]
-    spaced = [piece for part in parts for piece in (part, Text())]
+    return parts_renderable(report_parts(document))
+
+
+def parts_renderable(parts: Iterable[Part]) -> RenderableType:
+    """Return the parts with an empty line between them."""
+    spaced = [piece for part in parts for piece in (_render(part), Text())]
     return Group(*spaced[:-1])
 
 

@@ -1,0 +1,52 @@
+"""The model that is measured, and engines that run it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from batchspec.acceptance import Level
+from batchspec.bench.prompts import Prompts
+from batchspec.drafting import SpeculativeConfig
+from batchspec.engine import EngineCore
+from batchspec.launch import build_engine
+from batchspec.model.load import LoadedModel
+from batchspec.settings import EngineSettings
+
+__all__ = ["WITHOUT", "Subject"]
+
+WITHOUT = SpeculativeConfig.from_mapping({"method": "none"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A loaded model, the engine settings to run it with, and prompts for it.
+
+    Attributes:
+        loaded: the model.
+        settings: of engines that run it, unless a measurement needs others.
+        prompts: what it generates from.
+    """
+
+    loaded: LoadedModel
+    settings: EngineSettings
+    prompts: Prompts
+
+    @property
+    def dtype(self) -> str:
+        """The name of the weights' dtype."""
+        return str(self.loaded.dtype).removeprefix("torch.")
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens of all prompts, one behind another."""
+        return [token for token_ids in self.prompts.token_ids for token in token_ids]
+
+    def engine(self, *, is_speculating: bool = True, **changes: Any) -> EngineCore:
+        """Return a new engine, its cache empty; the model is loaded once.
+
+        Args:
+            is_speculating: draft as the settings say; otherwise not at all, and record nothing about it.
+            changes: fields of the settings that are different.
+        """
+        if not is_speculating:
+            changes = {"speculative": WITHOUT, "level": Level.NONE} | changes
+        return build_engine(self.loaded, replace(self.settings, **changes))

@@ -1,0 +1,29 @@
+"""transformers as a peer: every way does the whole job."""
+
+import pytest
+import torch
+
+from batchspec.bench.job import Job
+from batchspec.bench.peers.transformers_peer import TransformersPeer
+from batchspec.model.locate import EMBEDDED_TARGET
+
+
+@pytest.fixture(scope="module")
+def peer() -> TransformersPeer:
+    return TransformersPeer(
+        str(EMBEDDED_TARGET), dtype="float32", device=torch.device("cpu"), num_threads=1, num_spec_tokens=2
+    )
+
+
+@pytest.mark.parametrize("way", ["generate", "generate_batch", "generate, prompt lookup"])
+def test_every_way_generates_all_tokens(peer: TransformersPeer, way: str) -> None:
+    num_threads = torch.get_num_threads()
+    job = Job(prompts=[[1, 50, 51, 50], [1, 60, 61]], max_tokens=5, max_num_seqs=1)
+    measured = peer.contestants(1)[f"transformers {way}"].run(job)
+    assert measured.output_tokens == 10
+    assert measured.seconds > 0
+    assert torch.get_num_threads() == num_threads
+
+
+def test_prompt_lookup_is_for_one_sequence(peer: TransformersPeer) -> None:
+    assert set(peer.contestants(4)) == {"transformers generate", "transformers generate_batch"}
