@@ -12,7 +12,6 @@ from batchspec.step import StepPlan
 
 __all__ = ["measure_prefix"]
 
-_HEADER_TOKENS = 600
 _OWN_TOKENS = 24
 _MAX_TOKENS = 16
 
@@ -22,7 +21,7 @@ def measure_prefix(
     *,
     say: Callable[[str], None],
     num_requests: int,
-    header_tokens: int = _HEADER_TOKENS,
+    header_tokens: int,
 ) -> dict[str, Any]:
     """Count the prompt tokens that forward passes compute, and compare the texts.
 

@@ -41,6 +41,7 @@ class BenchSettings:
         rows: sizes of the forward passes to time.
         contexts: tokens of the sequences in them.
         prefix_requests: requests that share their beginning.
+        prefix_tokens: of that beginning.
         rounds: how often everything is measured.
         peers: other engines by name, with the interpreter of their environment; None for our own process.
         peer_models: by peer, the model in the form that it reads, where that is another than ``model``.
@@ -61,6 +62,7 @@ class BenchSettings:
     rows: tuple[int, ...] = (1, 16, 64, 256)
     contexts: tuple[int, ...] = (128, 512)
     prefix_requests: int = 64
+    prefix_tokens: int = 600
     rounds: int = 5
     peers: Mapping[str, str | None] = field(default_factory=dict)
     peer_models: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +71,7 @@ class BenchSettings:
     def check(self) -> None:
         """Raise UsageError for settings that cannot work, whatever the model and the input."""
         self.engine.check()
-        for name in ("max_tokens", "rounds", "prefix_requests"):
+        for name in ("max_tokens", "rounds", "prefix_requests", "prefix_tokens"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
         _check_name("device", self.device, ("auto", "cpu", "cuda"))

@@ -77,7 +77,9 @@ def _measure(subject: Subject, settings: BenchSettings, *, bytes_per_second: flo
         Part.STEPS: lambda: measure_steps(subject, settings, bytes_per_second=bytes_per_second, say=say),
         Part.OVERHEAD: lambda: measure_overhead(subject, largest, rounds=settings.rounds, say=say),
         Part.THROUGHPUT: lambda: _throughput(subject, settings, say=say),
-        Part.PREFIX: lambda: measure_prefix(subject, num_requests=settings.prefix_requests, say=say),
+        Part.PREFIX: lambda: measure_prefix(
+            subject, num_requests=settings.prefix_requests, header_tokens=settings.prefix_tokens, say=say
+        ),
         Part.START: lambda: {
             "first_token": measure_start(subject, settings, say=say),
             "memory": measure_memory(subject, settings, largest),
@@ -109,6 +111,7 @@ def _settings_document(settings: BenchSettings) -> dict[str, Any]:
         "contexts": list(settings.contexts),
         "rounds": settings.rounds,
         "prefix_requests": settings.prefix_requests,
+        "prefix_tokens": settings.prefix_tokens,
         "max_num_batched_tokens": engine.max_num_batched_tokens,
         "max_model_len": engine.max_model_len,
         "kv_cache_memory": engine.kv_cache_memory,

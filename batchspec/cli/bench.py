@@ -47,6 +47,7 @@ def bench(
     rows: Annotated[str, typer.Option(help="Sizes of the forward passes in the cost table.")] = "1,16,64,256",
     context: Annotated[str, typer.Option(help="Lengths of the sequences in the cost table, in tokens.")] = "128,512",
     prefix_requests: Annotated[int, typer.Option(help="Requests that share a header, in the prefix part.")] = 64,
+    prefix_tokens: Annotated[int, typer.Option(help="Tokens of that header.")] = 600,
     max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in one forward pass.")] = 2048,
     max_model_len: Annotated[
         int | None, typer.Option(help="Most tokens of prompt and output.", show_default="the model's context")
@@ -120,6 +121,7 @@ def bench(
         rows=parse_counts("--rows", rows),
         contexts=parse_counts("--context", context),
         prefix_requests=prefix_requests,
+        prefix_tokens=prefix_tokens,
         rounds=rounds,
         peers=parse_peers(peer or []),
         peer_models=parse_peer_models(peer_model or []),

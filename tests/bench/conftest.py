@@ -35,5 +35,6 @@ def settings(tmp_path: Path) -> BenchSettings:
         rows=(1, 6),
         contexts=(8,),
         prefix_requests=4,
+        prefix_tokens=96,
         rounds=2,
     )

@@ -60,7 +60,7 @@ def test_every_part_is_measured_shown_and_written(settings: BenchSettings) -> No
         assert 0 < mode["outside_share"]["median"] < 1
         assert {"forward", "write"} < set(mode["seconds_by_station"])
     assert document["prefix"]["is_identical"]
-    assert document["prefix"]["work_ratio"] > 2
+    assert document["prefix"]["work_ratio"] > 1.5
     write_bench(document, settings.run_dir)
     markdown = (settings.run_dir / "bench.md").read_text()
     for title in ("Step time", "A step's time", "Throughput, 2 sequences", "Prefix caching", "First token", "Memory"):

@@ -1,10 +1,13 @@
 """transformers as a peer: every way does the whole job."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from batchspec.bench.job import Job
 from batchspec.bench.peers.transformers_peer import TransformersPeer
+from batchspec.errors import UsageError
 from batchspec.model.locate import EMBEDDED_TARGET
 
 
@@ -27,3 +30,9 @@ def test_every_way_generates_all_tokens(peer: TransformersPeer, way: str) -> Non
 
 def test_prompt_lookup_is_for_one_sequence(peer: TransformersPeer) -> None:
     assert set(peer.contestants(4)) == {"transformers generate", "transformers generate_batch"}
+
+
+def test_a_model_that_transformers_cannot_load_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "abacus"}')
+    with pytest.raises(UsageError, match=r"--peer transformers: the model cannot be loaded there: .*abacus"):
+        TransformersPeer(str(tmp_path), dtype="float32", device=torch.device("cpu"), num_threads=1, num_spec_tokens=0)

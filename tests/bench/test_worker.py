@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from batchspec.bench.job import Job
+from batchspec.bench.peer_names import WORKERS
 from batchspec.bench.peers.worker import Worker
 from batchspec.errors import UsageError
 
@@ -69,3 +70,10 @@ def test_an_engine_that_does_not_load_is_a_sentence(script: Path) -> None:
 def test_an_interpreter_that_does_not_run_is_a_sentence(script: Path) -> None:
     with pytest.raises(UsageError, match="cannot be run"):
         Worker("fake", python=str(script.parent), script=script, settings={})
+
+
+@pytest.mark.parametrize("name", ["openvino", "vllm"])
+def test_an_environment_without_the_engine_is_a_sentence(name: str) -> None:
+    settings = {"model": "m", "dtype": "float32", "num_threads": 1, "num_spec_tokens": 0}
+    with pytest.raises(UsageError, match=f"the peer {name} ended without an answer: ModuleNotFoundError"):
+        Worker(name, python=sys.executable, script=WORKERS[name], settings=settings)

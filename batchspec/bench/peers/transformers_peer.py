@@ -14,6 +14,8 @@ from transformers.generation.configuration_utils import ContinuousBatchingConfig
 
 from batchspec.bench.clock import synchronise
 from batchspec.bench.job import Contestant, Job, Measured
+from batchspec.errors import UsageError
+from batchspec.model.locate import locate
 
 __all__ = ["TransformersPeer"]
 
@@ -27,16 +29,26 @@ class TransformersPeer:
     """The model once more, loaded as transformers loads it.
 
     Args:
-        model: directory or hub id.
+        model: directory, hub id or GGUF file.
         dtype: name of the weights' dtype.
         device: where it runs.
         num_threads: that it may use.
         num_spec_tokens: of a prompt lookup; 0 for no prompt lookup.
+
+    Raises:
+        UsageError: transformers cannot load it.
     """
 
     def __init__(self, model: str, *, dtype: str, device: torch.device, num_threads: int, num_spec_tokens: int):
-        with _quiet():
-            loaded = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
+        source = locate(model)
+        try:
+            with _quiet():
+                loaded = AutoModelForCausalLM.from_pretrained(
+                    source.path, dtype=getattr(torch, dtype), **source.options
+                )
+        except Exception as error:  # whatever the family's own code raises
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise UsageError(f"--peer transformers: the model cannot be loaded there: {reason}") from error
         self.module: Any = loaded.to(device).eval()
         self.module.generation_config = GenerationConfig(pad_token_id=0)
         self.device = device
