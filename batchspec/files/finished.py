@@ -49,8 +49,8 @@ class FinishedIndices:
         block = self._blocks.get(index // _BLOCK_BITS)
         return block is not None and bool(block[index % _BLOCK_BITS // 8] >> index % 8 & 1)
 
-    def __contains__(self, index: int) -> bool:
-        return 0 <= index < self._prefix or self._has_bit(index)
+    def __contains__(self, index: object) -> bool:
+        return isinstance(index, int) and (0 <= index < self._prefix or self._has_bit(index))
 
     def __len__(self) -> int:
         return self._prefix + self._num_beyond

@@ -16,6 +16,9 @@ from batchspec.request import Intake, RejectedLine, Request
 
 __all__ = ["RowTaker", "plain_row", "take_rows"]
 
+_Read = Callable[[], Mapping[str, Any]]
+_Refine = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
 
 class RowTaker:
     """Turns rows into requests and remembers their ids: of several rows with one id the first is taken.
@@ -37,11 +40,11 @@ class RowTaker:
 
     def take(
         self,
-        read: Callable[[], Mapping[str, Any]],
+        read: _Read,
         *,
         index: int,
         line: int,
-        refine: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda row: row,
+        refine: _Refine = lambda row: row,
     ) -> Intake:
         """Return the request that a row makes, or why it makes none; a rejected row has used its id as well.
 
@@ -73,6 +76,17 @@ class RowTaker:
                 category=category,
             )
         return request
+
+    def pass_over(self, read: _Read, *, index: int, line: int, refine: _Refine) -> None:
+        """Note the id of a row as ``take`` does, and parse it no further than that needs; arguments as there."""
+        try:
+            custom_id, _ = glimpse(read(), line=line, columns=self.columns)
+        except RequestError:
+            return
+        if custom_id is None:
+            self.take(read, index=index, line=line, refine=refine)
+        else:
+            self.seen.first_line(custom_id, line=line)
 
 
 def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, defaults: RowDefaults) -> Iterator[Intake]:

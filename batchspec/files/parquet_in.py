@@ -28,20 +28,21 @@ _NESTED_FIELDS = (
 )
 
 
-def check_parquet(path: str | Path) -> None:
-    """Read the footer.
+def check_parquet(path: str | Path) -> int:
+    """Read the footer and return the number of rows.
 
     Raises:
         UsageError: it is missing or damaged, or the file has no columns.
     """
     try:
         with pq.ParquetFile(path) as file:
-            num_columns = len(file.schema_arrow)
+            num_columns, num_rows = len(file.schema_arrow), int(file.metadata.num_rows)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"input {path} is not a whole Parquet file ({reason}): make it again") from error
     if not num_columns:
         raise UsageError(f"input {path} has no columns: make it with a prompt, messages or body column")
+    return num_rows
 
 
 def parquet_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | RequestError]]:

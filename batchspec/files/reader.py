@@ -1,6 +1,6 @@
 """The input as a stream of requests; a row that cannot be served comes as a rejection, in its place."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,19 @@ from batchspec.request import Intake
 __all__ = ["read_requests"]
 
 
-def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefaults) -> Iterator[Intake]:
-    """Yield one Request or RejectedLine for every row that is not blank, in order.
+def read_requests(
+    source: InputSource, *, columns: Columns, defaults: RowDefaults, finished: Container[int] = ()
+) -> Iterator[Intake]:
+    """Yield one Request or RejectedLine for every row that is not blank and not finished, in order.
 
     Of several rows with one id the first is taken and the later ones are rejected. A rejection's message starts with
     the input's name and the line or row number, and ends with a remedy.
+
+    Args:
+        source: the input.
+        columns: where a bare row keeps its prompt and its id.
+        defaults: for sampling fields that a row does not give.
+        finished: indices of rows that were served before; their ids count as used.
 
     Raises:
         DamagedInputError: the input is truncated or corrupt; raised where that shows.
@@ -31,7 +39,11 @@ def read_requests(source: InputSource, *, columns: Columns, defaults: RowDefault
     with SeenIds() as seen:
         taker = RowTaker(where=where, unit=source.unit, columns=columns, defaults=defaults, seen=seen)
         for index, (line, content) in enumerate(source.rows()):
-            yield taker.take(partial(_read, content), index=index, line=line, refine=refine)
+            read = partial(_read, content)
+            if index in finished:
+                taker.pass_over(read, index=index, line=line, refine=refine)
+            else:
+                yield taker.take(read, index=index, line=line, refine=refine)
 
 
 def _read(content: bytes | dict[str, Any] | RequestError | None) -> Mapping[str, Any]:

@@ -37,10 +37,13 @@ class InputSource:
         path: as the user gave it; ``-`` is standard input.
         name: how messages name it.
         unit: "line", or "row" for Parquet.
+        num_rows: how many rows it holds. Parquet says it; of other files it is an estimate, blank lines included, from
+            the part that was read so far. None as long as there is none, and for streams.
     """
 
-    def __init__(self, *, path: str):
+    def __init__(self, *, path: str, num_rows: int | None = None):
         self.path = path
+        self.num_rows = num_rows
         self.name = "standard input" if path == "-" else Path(path).name
         self.suffix = Path(path).suffix.lower()
         self.is_parquet = self.suffix == ".parquet"
@@ -70,11 +73,17 @@ class InputSource:
             cast(BufferedReader, sys.stdin.buffer) if self.path == "-" else Path(self.path).open("rb")
         ) as file:
             compression = _COMPRESSIONS.get(self.suffix)
+            size = os.path.getsize(self.path) if self.is_regular else None
             # An empty file is no gzip or zstd stream, yet the decompressor takes it for one of no bytes.
-            if compression and self.is_regular and not os.path.getsize(self.path):
+            if compression and size == 0:
                 raise OSError("the file is empty")
             stream = pa.input_stream(file, compression=compression) if compression else file
+            num_ends = 0
             while chunk := stream.read(_CHUNK_BYTES):
+                num_ends += chunk.count(b"\n")
+                if size is not None:
+                    num_lines = num_ends + (not chunk.endswith(b"\n"))
+                    self.num_rows = round(num_lines * size / file.num_bytes)
                 yield chunk
             self._digest = file.digest.hexdigest()
 
@@ -108,10 +117,8 @@ def open_source(path: str | Path) -> InputSource:
                 _check_signature(path, file.read(4))
     except (OSError, ValueError) as error:
         raise UsageError(f"input {path} cannot be read ({_reason(error)}): check the path") from error
-    source = InputSource(path=path)
-    if source.is_parquet:
-        check_parquet(path)
-    return source
+    is_parquet = Path(path).suffix.lower() == ".parquet"
+    return InputSource(path=path, num_rows=check_parquet(path) if is_parquet else None)
 
 
 def _check_signature(path: str, head: bytes) -> None:

@@ -3,7 +3,7 @@
 from collections import deque
 
 from batchspec.api import Progress
-from batchspec.job.estimate import RowCount
+from batchspec.files import InputSource
 
 __all__ = ["Meter"]
 
@@ -15,14 +15,14 @@ class Meter:
 
     Args:
         progress: the engine's counts, which grow while they are read.
-        rows: the number of rows of the input, once it is known.
+        source: the input, which knows or estimates how many rows it holds.
         num_before: rows that an earlier, interrupted run has finished.
         now: the monotonic clock in seconds.
     """
 
-    def __init__(self, progress: Progress, rows: RowCount, *, num_before: int, now: float):
+    def __init__(self, progress: Progress, source: InputSource, *, num_before: int, now: float):
         self._progress = progress
-        self._rows = rows
+        self._source = source
         self._num_before = num_before
         self._readings = deque([(now, 0)])
 
@@ -33,17 +33,20 @@ class Meter:
 
     @property
     def num_rows(self) -> int | None:
-        """Rows of the input: counted as they came once all have come, before that the file's lines; None if unknown."""
+        """Rows of the input: counted as they came once all have come, before that what is known of the file."""
         if self._progress.is_exhausted:
             return self._num_before + self._progress.num_requests
-        return self._rows.num_rows
+        return self._source.num_rows
 
     def line(self, *, now: float) -> str:
         """Return requests done, output tokens per second, acceptance so far and the time left."""
         progress = self._progress
         rate = self._tokens_per_second(now)
-        total = "?" if self.num_rows is None else f"{self.num_rows:,}"
-        parts = [f"{self.num_done:,}/{total} requests", f"{progress.output_tokens:,} tokens", f"{rate:,.0f} tok/s"]
+        parts = [
+            f"{self.num_done:,}/{self._total()} requests",
+            f"{progress.output_tokens:,} tokens",
+            f"{rate:,.0f} tok/s",
+        ]
         if progress.num_draft_tokens:
             accepted = progress.num_accepted_draft_tokens / progress.num_draft_tokens
             parts.append(f"{accepted:.0%} of drafts accepted")
@@ -51,6 +54,12 @@ class Meter:
             parts.append(f"{progress.num_failed:,} failed")
         parts.append(f"ETA {self._time_left(rate)}")
         return " · ".join(parts)
+
+    def _total(self) -> str:
+        if self.num_rows is None:
+            return "?"
+        is_estimate = not (self._progress.is_exhausted or self._source.is_parquet)
+        return f"{'~' if is_estimate else ''}{self.num_rows:,}"
 
     def _tokens_per_second(self, now: float) -> float:
         readings = self._readings

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import islice
 
 from batchspec.api import Engine
 from batchspec.errors import DamagedInputError
@@ -19,7 +20,6 @@ from batchspec.files import (
     read_requests,
 )
 from batchspec.job.account import RunAccount
-from batchspec.job.estimate import RowCount
 from batchspec.job.opening import OpenedJob, check_resolved, open_job
 from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
 from batchspec.job.serve import serve_metrics
@@ -76,6 +76,7 @@ class _Run:
     damage: str | None = None
     account: RunAccount = field(init=False)
     finished: FinishedIndices = field(default_factory=FinishedIndices)
+    num_unread: int = 0
 
     def __post_init__(self) -> None:
         self.account = RunAccount(self.engine)
@@ -84,7 +85,7 @@ class _Run:
         """Serve what is left to serve, then close."""
         started = time.monotonic()
         with self._open_journal() as journal, stop_on_signal(self.engine, self.watcher):
-            self.watcher.begin(self.engine.progress, RowCount(self.source), num_done=journal.num_records)
+            self.watcher.begin(self.engine.progress, self.source, num_done=journal.num_records)
             try:
                 self._serve_lines(journal, started)
             finally:
@@ -103,12 +104,11 @@ class _Run:
         if self.state.status is RunStatus.FRESH:
             return create_journal(path=path, checkpoint_path=checkpoint_path)
         journal, recovery = open_for_resume(path=path, checkpoint_path=checkpoint_path)
-        self.finished = recovery.finished
-        for record in read_records(path):
-            self.aggregate.add(record)
+        self.finished, self.num_unread = recovery.finished, recovery.num_records
         if recovery.state is not None:
             self.account.restore(recovery.state)
         else:
+            self._read_earlier()
             self.account.forget(self.aggregate.sums())
         self.watcher.say(f"continuing in {self.state.directory} behind {recovery.num_records} finished records")
         return journal
@@ -126,14 +126,23 @@ class _Run:
 
     def _lines(self) -> Iterator[Intake]:
         """Yield the lines that have no record yet; a damaged input ends them early and is remembered."""
-        rows = read_requests(self.source, columns=self.settings.columns, defaults=self.engine.defaults)
+        settings = self.settings
         try:
-            yield from (line for line in rows if line.index not in self.finished)
+            yield from read_requests(
+                self.source, columns=settings.columns, defaults=self.engine.defaults, finished=self.finished
+            )
         except DamagedInputError as error:
             self.damage = str(error)
 
+    def _read_earlier(self) -> None:
+        """Add up the records of the run that was interrupted; put off as long as nobody asks for the sums."""
+        for record in islice(read_records(self.state.path("responses.jsonl")), self.num_unread):
+            self.aggregate.add(record)
+        self.num_unread = 0
+
     def _close(self, elapsed_seconds: float) -> JobOutcome:
         """Reconcile, write every report and say how it went."""
+        self._read_earlier()
         document = self.aggregate.document()
         tokens = document["tokens"]
         is_known = not tokens["num_requests_without_usage"]

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from batchspec.api import Progress
-from batchspec.job.estimate import RowCount
+from batchspec.files import InputSource
 
 __all__ = ["Silent", "Watcher"]
 
@@ -14,7 +14,7 @@ class Watcher(Protocol):
     def say(self, text: str) -> None:
         """Show one sentence."""
 
-    def begin(self, progress: Progress, rows: RowCount, *, num_done: int) -> None:
+    def begin(self, progress: Progress, source: InputSource, *, num_done: int) -> None:
         """Start to show progress; ``num_done`` rows were finished by an earlier, interrupted run."""
 
     def end(self) -> None:
@@ -27,7 +27,7 @@ class Silent:
     def say(self, text: str) -> None:
         """Ignore the sentence."""
 
-    def begin(self, progress: Progress, rows: RowCount, *, num_done: int) -> None:
+    def begin(self, progress: Progress, source: InputSource, *, num_done: int) -> None:
         """Ignore the progress."""
 
     def end(self) -> None:

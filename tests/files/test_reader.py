@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from batchspec.files import Columns, RowDefaults, open_source, read_requests
@@ -166,3 +166,35 @@ def test_a_bare_row_without_an_id_is_called_after_its_line_served_or_not(tmp_pat
     lines = list(read_requests(open_source(path), columns=Columns(), defaults=RowDefaults()))
     assert [line.custom_id for line in lines] == ["line-1", "line-2", None]
     assert [isinstance(line, Request) for line in lines] == [True, False, False]
+
+
+NAMED_ROWS: list[Any] = [
+    batch_line("x"),
+    batch_line("x", temperature=9),
+    batch_line("y") | {"custom_id": 5},
+    batch_line("y") | {"custom_id": None},
+    {"prompt": "a"},
+    {"prompt": "b", "id": "x"},
+    {"prompt": "c", "id": "line-5"},
+    {"prompt": "d", "id": 5.0},
+    {"prompt": "e", "body": "x", "id": "y"},
+    {"prompt": "f", "id": [1]},
+    {"prompt": "g", "id": "y"},
+    [],
+]
+
+
+@settings(max_examples=100)
+@example(rows=[NAMED_ROWS[8], NAMED_ROWS[10]], finished={0}, columns=Columns(prompt="prompt"))
+@given(
+    rows=st.lists(st.sampled_from(NAMED_ROWS), max_size=12),
+    finished=st.sets(st.integers(0, 11)),
+    columns=st.sampled_from((Columns(), Columns(prompt="prompt"), Columns(prompt="body"), Columns(id="id"))),
+)
+def test_rows_that_are_finished_change_nothing_about_the_others(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], finished: set[int], columns: Columns
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "a.jsonl"
+    path.write_bytes(jsonl(*rows))
+    left = read_requests(open_source(path), columns=columns, defaults=RowDefaults(), finished=finished)
+    assert list(left) == [line for line in read(path, columns=columns) if line.index not in finished]

@@ -1,5 +1,6 @@
 import gzip
 import io
+import random
 import sys
 from pathlib import Path
 
@@ -64,6 +65,22 @@ def test_hash_is_unknown_until_the_end_was_read(tmp_path: Path) -> None:
     source = open_source(path)
     next(source.rows())
     assert source.sha256() is None
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_the_number_of_rows_is_estimated_from_the_part_that_was_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.jsonl{suffix}"
+    dice = random.Random(0)
+    lines = [b'{"prompt": "%064x"}' % dice.getrandbits(256) for _ in range(20000)]
+    path.write_bytes(compress(b"\n".join(lines), suffix))
+    source = open_source(path)
+    assert source.num_rows is None
+    rows = source.rows()
+    next(rows)
+    assert source.num_rows == pytest.approx(20000, rel=0.5 if suffix else 0.01)
+    for _ in rows:
+        pass
+    assert source.num_rows == 20000
 
 
 def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
