@@ -47,13 +47,21 @@ class KVCache:
         return sum(layout.num_elements for layout in self.layouts) * self.dtype.itemsize
 
     def layer(self, ordinal: int, layout: KVLayout) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return (keys, values), each (blocks, block size, key heads, dim), of the attention call with that ordinal."""
+        """Return the pages (keys, values) of the attention call with that ordinal."""
         if ordinal == len(self._layers):
-            shape = (self.num_blocks, self.block_size, layout.num_kv_heads)
-            keys = torch.empty((*shape, layout.key_dim), dtype=self.dtype, device=self.device)
-            values = torch.empty((*shape, layout.value_dim), dtype=self.dtype, device=self.device)
+            keys, values = (self._pages(layout.num_kv_heads, dim) for dim in (layout.key_dim, layout.value_dim))
             self.layouts.append(layout)
             self._layers.append((keys, values))
         if layout != self.layouts[ordinal]:
             raise ValueError(f"attention call {ordinal} changed its layout from {self.layouts[ordinal]} to {layout}")
         return self._layers[ordinal]
+
+    def _pages(self, num_heads: int, dim: int) -> torch.Tensor:
+        """Return pages in the order that attention on the device wants.
+
+        On the CPU (blocks, key heads, block size * dim), the order inside being the kernel's own; elsewhere
+        (blocks, block size, key heads, dim).
+        """
+        on_cpu = self.device.type == "cpu"
+        shape = (num_heads, self.block_size * dim) if on_cpu else (self.block_size, num_heads, dim)
+        return torch.empty((self.num_blocks, *shape), dtype=self.dtype, device=self.device)

@@ -11,11 +11,12 @@ from numba import set_num_threads
 from numba.core.config import NUMBA_NUM_THREADS
 from numpy.typing import NDArray
 
-from batchspec.model.kernel import attend, attend_alone
+from batchspec.model.kernel import attend, attend_some, store
 
-__all__ = ["PackedRows", "attend_on_cpu", "attend_on_device", "attend_paged"]
+__all__ = ["PackedRows", "attend_paged"]
 
 _WORTH_THREADS = 4_000_000  # products of scores, about a millisecond; below it threads cost more than they bring
+_NO_SINKS = np.empty(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,15 +68,14 @@ def attend_paged(
     Returns:
         (rows, query heads, Dv), zero in padding rows: float32 on the CPU, the query's type elsewhere.
     """
-    keys, values = layer
-    keys.view(-1, *keys.shape[2:])[rows.slots] = key[: rows.num_rows].to(keys.dtype)
-    values.view(-1, *values.shape[2:])[rows.slots] = value[: rows.num_rows].to(values.dtype)
-    attend_rows = attend_on_cpu if query.device.type == "cpu" else attend_on_device
-    return attend_rows(query, keys, values, rows, window, scale, softcap, sinks)
+    compute = _attend_on_cpu if query.device.type == "cpu" else _attend_on_device
+    return compute(query, key, value, *layer, rows, window, scale, softcap, sinks)
 
 
-def attend_on_cpu(
+def _attend_on_cpu(
     query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
     rows: PackedRows,
@@ -84,18 +84,11 @@ def attend_on_cpu(
     softcap: float,
     sinks: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Return float32 (rows, query heads, Dv) from the compiled kernel."""
-    out = torch.empty((*query.shape[:2], values.shape[3]), dtype=torch.float32)
-    sink_logits = torch.empty(0) if sinks is None else sinks.detach().float().reshape(-1)
-    num_threads = min(torch.get_num_threads(), NUMBA_NUM_THREADS)
-    num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
-    if num_threads == 1 or num_products < _WORTH_THREADS:
-        compute = attend_alone
-    else:
-        compute = attend
-        set_num_threads(num_threads)
-    compute(
-        query.detach().float().contiguous().numpy(),
+    """Do ``attend_paged`` with the compiled kernel."""
+    store(_plain(key), _plain(value), rows.slots.numpy(), keys.numpy(), values.numpy())
+    out = torch.empty((*query.shape[:2], value.shape[2]), dtype=torch.float32)
+    arguments = (
+        _plain(query),
         keys.numpy(),
         values.numpy(),
         rows.tables,
@@ -104,14 +97,29 @@ def attend_on_cpu(
         window,
         scale,
         softcap,
-        sink_logits.contiguous().numpy(),
+        _NO_SINKS if sinks is None else _plain(sinks.reshape(-1)),
         out.numpy(),
     )
+    num_threads = min(torch.get_num_threads(), NUMBA_NUM_THREADS)
+    num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
+    if num_threads == 1 or num_products < _WORTH_THREADS:
+        attend_some(np.zeros(1, dtype=np.int64), *arguments)
+    else:
+        set_num_threads(num_threads)
+        attend(num_threads, *arguments)
     return out
 
 
-def attend_on_device(
+def _plain(tensor: torch.Tensor) -> NDArray[np.float32]:
+    """Return what the kernel reads: float32, the last dimension running fastest."""
+    plain: NDArray[np.float32] = tensor.detach().float().contiguous().numpy()
+    return plain
+
+
+def _attend_on_device(
     query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
     rows: PackedRows,
@@ -120,7 +128,9 @@ def attend_on_device(
     softcap: float,
     sinks: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Return (rows, query heads, Dv) from plain torch operations, one chunk at a time, on any device."""
+    """Do ``attend_paged`` with plain torch operations, one chunk at a time, on any device."""
+    keys.flatten(0, 1)[rows.slots] = key[: rows.num_rows].to(keys.dtype)
+    values.flatten(0, 1)[rows.slots] = value[: rows.num_rows].to(values.dtype)
     out = query.new_zeros((*query.shape[:2], values.shape[3]))
     group = query.shape[1] // keys.shape[2]
     tables = torch.from_numpy(rows.tables).to(query.device)

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from batchspec.model.paging import PackedRows, attend_on_cpu, attend_on_device
+from batchspec.model.cache import KVCache, KVLayout
+from batchspec.model.kernel import store
+from batchspec.model.paging import PackedRows, _attend_on_cpu, _attend_on_device
 
 
 @dataclass(kw_only=True)
@@ -26,7 +28,7 @@ class Layout:
     seed: int = 0
 
     def tensors(self) -> dict[str, Any]:
-        """Return query, keys, values, sinks and rows; what is not written is NaN, so that reading it shows."""
+        """Return query, sinks, rows, and keys and values by (block, offset); what is not written there is NaN."""
         random = np.random.default_rng(self.seed)
         counts = [-(-total // self.block_size) for total, _ in self.lengths]
         order = random.permutation(sum(counts)).astype(np.int32)
@@ -36,12 +38,14 @@ class Layout:
         row_position = np.zeros(num_rows + self.num_padding, dtype=np.int32)
         keys = np.full((sum(counts), self.block_size, self.num_kv_heads, self.dim), np.nan, dtype=np.float32)
         values = np.full((*keys.shape[:3], self.value_dim), np.nan, dtype=np.float32)
+        slots = np.empty(num_rows, dtype=np.int64)
         bounds, first, used = [], 0, 0
         for chunk, ((total, new), count) in enumerate(zip(self.lengths, counts, strict=True)):
             tables[chunk, :count] = order[used : used + count]
             where = tables[chunk, np.arange(total) // self.block_size], np.arange(total) % self.block_size
             keys[where] = random.standard_normal((total, *keys.shape[2:]), dtype=np.float32)
             values[where] = random.standard_normal((total, *values.shape[2:]), dtype=np.float32)
+            slots[first : first + new] = (where[0] * np.int64(self.block_size) + where[1])[total - new :]
             row_chunk[first : first + new] = chunk
             row_position[first : first + new] = np.arange(total - new, total)
             bounds.append((first, first + new, total))
@@ -50,7 +54,7 @@ class Layout:
         query = random.standard_normal((num_rows + self.num_padding, heads, self.dim), dtype=np.float32)
         rows = PackedRows(
             num_rows=num_rows,
-            slots=torch.empty(0, dtype=torch.int64),
+            slots=torch.from_numpy(slots),
             tables=tables,
             row_chunk=row_chunk,
             row_position=row_position,
@@ -62,10 +66,31 @@ class Layout:
 
 
 def compute(layout: Layout, tensors: dict[str, Any], *, on_device: bool = False) -> torch.Tensor:
-    """Return (rows, heads, Dv) from the compiled kernel, or from the torch operations meant for other devices."""
-    kernel = attend_on_device if on_device else attend_on_cpu
+    """Return (rows, heads, Dv) from the compiled kernel, or from the torch operations meant for other devices.
+
+    The rows' own keys and values are not in the pages before.
+    """
     query, keys, values, rows = (tensors[name] for name in ("query", "keys", "values", "rows"))
-    return kernel(query, keys, values, rows, layout.window, 0.3, layout.softcap, tensors["sinks"])
+    own = torch.zeros(len(query), dtype=torch.int64)
+    own[: rows.num_rows] = rows.slots
+    key, value = keys.flatten(0, 1)[own], values.flatten(0, 1)[own]
+    keys, values = keys.clone(), values.clone()
+    for pages in (keys, values):
+        pages.flatten(0, 1)[rows.slots] = torch.nan
+    if not on_device:
+        keys, values = kernel_pages(keys, values)
+    attend = _attend_on_device if on_device else _attend_on_cpu
+    return attend(query, key, value, keys, values, rows, layout.window, 0.3, layout.softcap, tensors["sinks"])
+
+
+def kernel_pages(keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the pages (blocks, block size, heads, dim) as the cache lays them out on the CPU, all written."""
+    num_blocks, block_size, num_heads, dim = keys.shape
+    cache = KVCache(num_blocks=num_blocks, block_size=block_size, dtype=torch.float32, device=torch.device("cpu"))
+    pages = cache.layer(0, KVLayout(num_kv_heads=num_heads, key_dim=dim, value_dim=values.shape[3]))
+    key, value = (side.flatten(0, 1).numpy() for side in (keys, values))
+    store(key, value, np.arange(num_blocks * block_size), pages[0].numpy(), pages[1].numpy())
+    return pages
 
 
 def plain(layout: Layout, tensors: dict[str, Any]) -> torch.Tensor:

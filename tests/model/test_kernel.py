@@ -57,7 +57,7 @@ def test_a_row_by_itself_has_the_same_bits(layout: Layout, data: st.DataObject) 
     chunk = int(rows.row_chunk[row])
     alone = type(rows)(
         num_rows=1,
-        slots=rows.slots,
+        slots=rows.slots[row : row + 1],
         tables=rows.tables[chunk : chunk + 1].copy(),
         row_chunk=rows.row_chunk[row : row + 1] * 0,
         row_position=rows.row_position[row : row + 1].copy(),

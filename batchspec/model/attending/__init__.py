@@ -1,0 +1,1 @@
+"""What the attention kernel for the CPU is made of, from vectors up to tiles of rows."""

@@ -1,0 +1,144 @@
+"""The instructions of the attention kernel on vectors of eight floats; arrays are flat float32."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from batchspec.model.attending.vectors import FLOATS, LANES, VECTOR, call, instruction, spread_over
+
+__all__ = [
+    "add",
+    "add_products",
+    "after",
+    "claim",
+    "fetch",
+    "larger",
+    "largest",
+    "load",
+    "load_rows",
+    "multiply",
+    "spread",
+    "store",
+    "store_rows",
+    "total",
+]
+
+
+def _address(builder: Any, array: Any, index: Any) -> Any:
+    return builder.bitcast(builder.gep(array, [index]), FLOATS.as_pointer())
+
+
+def _folded(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> Any:
+    """Return the lanes combined into one, halves with each other."""
+    lanes = [builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(LANES)]
+    while len(lanes) > 1:
+        lanes = [combine(a, b) for a, b in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
+    return lanes[0]
+
+
+def _rows(builder: Any, array: Any, index: Any, apart: Any, height: int) -> Iterator[Any]:
+    """Yield the addresses of the first two vectors of each row."""
+    for _ in range(height):
+        yield _address(builder, array, index)
+        yield _address(builder, array, builder.add(index, ir.Constant(index.type, LANES)))
+        index = builder.add(index, apart)
+
+
+@instruction(gives=VECTOR)
+def load(builder: Any, array: Any, index: Any) -> Any:
+    """Return the vector that begins at an index."""
+    return builder.load(_address(builder, array, index), align=4)
+
+
+@instruction(gives=types.void)
+def store(builder: Any, array: Any, index: Any, vector: Any) -> None:
+    """Write the vector that begins at an index."""
+    builder.store(vector, _address(builder, array, index), align=4)
+
+
+@instruction(gives=types.void)
+def fetch(builder: Any, array: Any, index: Any) -> None:
+    """Bring what is at an index near the processor, if it exists, without waiting for it."""
+    number, address = ir.IntType(32), ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [address, number, number, number])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address], kind)
+    where = builder.bitcast(builder.gep(array, [index]), address)
+    builder.call(prefetch, [where, *(ir.Constant(number, option) for option in (0, 3, 1))])  # to read, to keep, data
+
+
+@instruction()
+def after(builder: Any, index: Any) -> Any:
+    """Return index + 1 in a way that hides how often a loop runs: unrolled, its sums would not fit the registers."""
+    kind = ir.FunctionType(index.type, [index.type])
+    return builder.asm(kind, "", "=r,0", [builder.add(index, ir.Constant(index.type, 1))], side_effect=True)
+
+
+@instruction(gives=types.intp)
+def claim(builder: Any, counter: Any) -> Any:
+    """Return what an int64 counter says and count one on; no two threads are told the same."""
+    return builder.atomic_rmw("add", counter, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+
+@instruction(gives=VECTOR)
+def spread(builder: Any, number: Any) -> Any:
+    """Return the vector with a number in all lanes."""
+    return spread_over(builder, number)
+
+
+@instruction()
+def add(builder: Any, a: Any, b: Any) -> Any:
+    """Return a + b."""
+    return builder.fadd(a, b)
+
+
+@instruction()
+def multiply(builder: Any, a: Any, b: Any) -> Any:
+    """Return a * b."""
+    return builder.fmul(a, b)
+
+
+@instruction()
+def larger(builder: Any, a: Any, b: Any) -> Any:
+    """Return the larger of a and b; b where one is NaN."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+@instruction()
+def add_products(builder: Any, sums: Any, factors: Any, index: Any, apart: Any, left: Any, right: Any) -> Any:
+    """Return ``sums[2q] + f[q] * left, sums[2q + 1] + f[q] * right`` for all q; f[q] is at ``index + q * apart``."""
+    for q in range(sums.type.count // 2):
+        factor = spread_over(builder, builder.load(builder.gep(factors, [index])))
+        for place, vector in ((2 * q, left), (2 * q + 1, right)):
+            added = call(builder, "llvm.fma", factor, vector, builder.extract_value(sums, place))
+            sums = builder.insert_value(sums, added, place)
+        index = builder.add(index, apart)
+    return sums
+
+
+@instruction()
+def load_rows(builder: Any, sums: Any, array: Any, index: Any, apart: Any) -> Any:
+    """Return as many vectors as there are sums, two from each row; rows begin ``apart`` numbers from each other."""
+    for place, address in enumerate(_rows(builder, array, index, apart, sums.type.count // 2)):
+        sums = builder.insert_value(sums, builder.load(address, align=4), place)
+    return sums
+
+
+@instruction(gives=types.void)
+def store_rows(builder: Any, sums: Any, array: Any, index: Any, apart: Any) -> None:
+    """Write the sums, two to each row."""
+    for place, address in enumerate(_rows(builder, array, index, apart, sums.type.count // 2)):
+        builder.store(builder.extract_value(sums, place), address, align=4)
+
+
+@instruction(gives=types.float32)
+def total(builder: Any, vector: Any) -> Any:
+    """Return the sum of the lanes."""
+    return _folded(builder, vector, builder.fadd)
+
+
+@instruction(gives=types.float32)
+def largest(builder: Any, vector: Any) -> Any:
+    """Return the largest lane."""
+    return _folded(builder, vector, lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))

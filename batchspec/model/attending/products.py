@@ -1,0 +1,116 @@
+"""The matrix product of the attention kernel: a few rows by sixteen columns, the sums held in registers."""
+
+from typing import Any, NamedTuple
+
+from batchspec.compiled import compiled
+from batchspec.model.attending.lanes import add_products, after, fetch, load, load_rows, spread, store_rows
+from batchspec.model.attending.vectors import LANES
+
+__all__ = ["TILE", "Stack", "products"]
+
+TILE = 2 * LANES
+_HIGHEST = 6  # rows at once: their twelve sums, a row of the stack and a factor fill sixteen registers
+
+
+class Stack(NamedTuple):
+    """A matrix whose rows lie in blocks that are scattered over an array; it is looked at in strips of TILE columns.
+
+    Attributes:
+        numbers: float32, flat.
+        blocks: int64, which blocks the rows are in, some more of them behind the last.
+        length: numbers in a block.
+        size: rows in a block.
+        ahead: how many blocks ahead to fetch what will be needed soon.
+    """
+
+    numbers: Any
+    blocks: Any
+    length: int
+    size: int
+    ahead: int
+
+
+@compiled()
+def _products(
+    sums: Any,
+    a: Any,
+    a_at: int,
+    a_row: int,
+    stack: Any,
+    block: int,
+    row: int,
+    strip: int,
+    depth: int,
+    c: Any,
+    c_at: int,
+    c_row: int,
+) -> None:
+    """Do ``products`` for as many rows as there are pairs of sums; the sums given are zero."""
+    sums = load_rows(sums, c, c_at, c_row)
+    done = 0
+    while done < depth:
+        begin = stack.blocks[block] * stack.length + strip
+        ahead = stack.blocks[block + stack.ahead] * stack.length + strip - begin
+        count = min(stack.size - row, depth - done)
+        i = 0
+        while i < count:
+            here = begin + (row + i) * TILE
+            fetch(stack.numbers, here + ahead)
+            left, right = load(stack.numbers, here), load(stack.numbers, here + LANES)
+            sums = add_products(sums, a, a_at + done + i, a_row, left, right)
+            i = after(i)
+        done += count
+        block += 1
+        row = 0
+    store_rows(sums, c, c_at, c_row)
+
+
+@compiled()
+def products(
+    height: int,
+    a: Any,
+    a_at: int,
+    a_row: int,
+    stack: Any,
+    block: int,
+    row: int,
+    strip: int,
+    depth: int,
+    c: Any,
+    c_at: int,
+    c_row: int,
+) -> None:
+    """Compute ``c[q, :TILE] += sum over i of a[q, i] * stack[first + i, column:column + TILE]``, q < height, i < depth.
+
+    Each number of c is summed up by itself with i rising, so that it does not matter which are computed together.
+
+    Args:
+        height: rows of a and c.
+        a: float32, flat; its first number is at ``a_at``, its rows are ``a_row`` apart, and so for c.
+        stack: b.
+        first: row of b.
+        column: of b.
+        depth: number of i.
+        adds: whether c counts, or what it held is forgotten.
+    """
+    one = (spread(0.0), spread(0.0))  # the sums of a row
+    two = one + one
+    three, four = two + one, two + two
+    done = 0
+    while done < height:
+        rest = height - done
+        part = rest if rest <= _HIGHEST else (rest + 1) // 2 if rest <= 2 * _HIGHEST else _HIGHEST
+        x, z = a_at + done * a_row, c_at + done * c_row
+        if part == 1:
+            _products(one, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        elif part == 2:
+            _products(two, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        elif part == 3:
+            _products(three, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        elif part == 4:
+            _products(four, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        elif part == 5:
+            _products(three + two, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        else:
+            _products(three + three, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        done += part
