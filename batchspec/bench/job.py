@@ -29,6 +29,11 @@ class Job:
     max_tokens: int
     max_num_seqs: int
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence, prompt and output."""
+        return max(map(len, self.prompts)) + self.max_tokens
+
     def shortened(self, max_tokens: int) -> "Job":
         """Return the job with at most so many tokens to generate, for warming up."""
         return replace(self, max_tokens=min(max_tokens, self.max_tokens))

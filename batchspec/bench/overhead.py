@@ -35,7 +35,7 @@ def measure_overhead(subject: Subject, job: Job, *, rounds: int, say: Callable[[
 
 def _run(subject: Subject, job: Job, *, is_speculating: bool) -> dict[str, float]:
     """Return the seconds by station, and the number of steps as ``num_steps``."""
-    core = subject.engine(is_speculating=is_speculating, max_num_seqs=job.max_num_seqs)
+    core = subject.engine_for(job, is_speculating=is_speculating)
     gc.collect()
     with TemporaryDirectory() as directory:
         path = Path(directory)

@@ -33,7 +33,7 @@ def measure_prefix(
     texts: dict[bool, list[str]] = {}
     for prefix_caching in (True, False):
         say(f"prefix caching {'on' if prefix_caching else 'off'}: {num_requests} requests")
-        core = subject.engine(is_speculating=False, max_num_seqs=job.max_num_seqs, prefix_caching=prefix_caching)
+        core = subject.engine_for(job, is_speculating=False, prefix_caching=prefix_caching)
         count = _Count(core)
         records: list[dict[str, Any]] = []
         measured = serve(core, job, on_record=records.append)

@@ -56,8 +56,7 @@ def measure_memory(subject: Subject, settings: BenchSettings, job: Job) -> dict[
     Raises:
         UsageError: the command fails.
     """
-    longest = max(map(len, job.prompts)) + job.max_tokens + 1 + settings.engine.speculative.num_speculative_tokens
-    longest = min(longest, subject.loaded.context_length)
+    longest = subject.room_for(job)
     num_blocks = job.max_num_seqs * num_blocks_for(longest, block_size=BLOCK_SIZE)
     kv_bytes = num_blocks * BLOCK_SIZE * subject.loaded.bytes_per_token
     with TemporaryDirectory() as directory:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from batchspec.acceptance import Level
+from batchspec.bench.job import Job
 from batchspec.bench.prompts import Prompts
 from batchspec.drafting import SpeculativeConfig
 from batchspec.engine import EngineCore
@@ -50,3 +51,16 @@ class Subject:
         if not is_speculating:
             changes = {"speculative": WITHOUT, "level": Level.NONE} | changes
         return build_engine(self.loaded, replace(self.settings, **changes))
+
+    def engine_for(self, job: Job, *, is_speculating: bool = True, **changes: Any) -> EngineCore:
+        """Return a new engine that is no larger than the job needs, so that others have room beside it."""
+        return self.engine(
+            is_speculating=is_speculating,
+            max_num_seqs=job.max_num_seqs,
+            max_model_len=self.settings.max_model_len or self.room_for(job),
+            **changes,
+        )
+
+    def room_for(self, job: Job) -> int:
+        """Return the tokens of the job's longest sequence, and of a draft behind it if the context has room for one."""
+        return min(job.longest + 1 + self.settings.speculative.num_speculative_tokens, self.loaded.context_length)

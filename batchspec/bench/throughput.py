@@ -33,7 +33,7 @@ class Ours:
 
     def run(self, job: Job) -> Measured:
         """Do the job and say what it took; making the engine is left out."""
-        core = self.subject.engine(is_speculating=self.is_speculating, level=self.level, max_num_seqs=job.max_num_seqs)
+        core = self.subject.engine_for(job, is_speculating=self.is_speculating, level=self.level)
         return serve(core, job)
 
 

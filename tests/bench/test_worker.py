@@ -74,6 +74,6 @@ def test_an_interpreter_that_does_not_run_is_a_sentence(script: Path) -> None:
 
 @pytest.mark.parametrize("name", ["openvino", "vllm"])
 def test_an_environment_without_the_engine_is_a_sentence(name: str) -> None:
-    settings = {"model": "m", "dtype": "float32", "num_threads": 1, "num_spec_tokens": 0}
+    settings = {"model": "m", "dtype": "float32", "num_threads": 1, "num_spec_tokens": 0, "kv_cache_gigabytes": 1}
     with pytest.raises(UsageError, match=f"the peer {name} ended without an answer: ModuleNotFoundError"):
         Worker(name, python=sys.executable, script=WORKERS[name], settings=settings)

@@ -10,8 +10,6 @@ import time
 from collections import deque
 from typing import Any
 
-_CACHE_GIGABYTES = 4
-
 
 def main() -> None:
     """Load the model, say so, then answer one job a line."""
@@ -32,7 +30,7 @@ def _load(settings: dict[str, Any]) -> Any:
 
     scheduler = openvino_genai.SchedulerConfig()
     scheduler.max_num_seqs = settings["max_num_seqs"]
-    scheduler.cache_size = _CACHE_GIGABYTES
+    scheduler.cache_size = settings["kv_cache_gigabytes"]
     scheduler.dynamic_split_fuse = True
     scheduler.enable_prefix_caching = False  # jobs are repeated: a cache would hold the whole prompts
     properties: dict[str, Any] = {"INFERENCE_NUM_THREADS": settings["num_threads"]}

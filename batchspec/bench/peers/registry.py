@@ -1,5 +1,6 @@
 """Loading the engines that a benchmark is run beside."""
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -30,7 +31,7 @@ def open_peers(settings: BenchSettings, subject: Subject, *, say: Callable[[str]
     with ExitStack() as stack:
         sources: list[Peers] = []
         for name, python in settings.peers.items():
-            say(f"loading {name}")
+            say(f"loading {name}, once for each way of using it")
             if python is None:
                 sources.append(_transformers(settings, subject, num_threads=num_threads))
                 continue
@@ -57,12 +58,15 @@ def _ways(
     """Yield the engine without speculation, and with it if we have it, too: a name and what the worker is told."""
     speculative = settings.engine.speculative
     longest = max(map(len, subject.prompts.token_ids)) + settings.max_tokens
+    max_model_len = longest + 1 + speculative.num_speculative_tokens
+    most_running = max(settings.max_num_seqs)
     common = {
         "model": settings.peer_models.get(name, settings.model or str(EMBEDDED_TARGET)),
         "dtype": subject.dtype,
         "num_threads": num_threads,
-        "max_num_seqs": max(settings.max_num_seqs),
-        "max_model_len": longest + 1 + speculative.num_speculative_tokens,
+        "max_num_seqs": most_running,
+        "max_model_len": max_model_len,
+        "kv_cache_gigabytes": math.ceil(1.1 * most_running * max_model_len * subject.loaded.bytes_per_token / 2**30),
     }
     yield name, common | {"num_spec_tokens": 0}
     if speculative.method == "ngram":

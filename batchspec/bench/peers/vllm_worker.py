@@ -7,8 +7,6 @@ import time
 from collections import deque
 from typing import Any
 
-_KV_GIGABYTES = 4
-
 
 def main() -> None:
     """Load the model, say so, then answer one job a line."""
@@ -24,7 +22,7 @@ def main() -> None:
 def _load(settings: dict[str, Any]) -> Any:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(_KV_GIGABYTES)
+    os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(settings["kv_cache_gigabytes"])
     os.environ["VLLM_CPU_OMP_THREADS_BIND"] = f"0-{settings['num_threads'] - 1}"
     os.environ["OMP_NUM_THREADS"] = str(settings["num_threads"])
     from vllm import LLM
