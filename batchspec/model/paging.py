@@ -15,7 +15,7 @@ from batchspec.model.kernel import attend, attend_some, store
 
 __all__ = ["PackedRows", "attend_paged"]
 
-_WORTH_THREADS = 4_000_000  # products of scores, about a millisecond; below it threads cost more than they bring
+_WORTH_THREADS = 4_000_000  # products of scores, a quarter of a millisecond; below it threads cost more than they bring
 _NO_SINKS = np.empty(0, dtype=np.float32)
 
 

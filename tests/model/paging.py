@@ -93,6 +93,21 @@ def kernel_pages(keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor
     return pages
 
 
+def alone(tensors: dict[str, Any], row: int) -> dict[str, Any]:
+    """Return the tensors of one row computed by itself, what the others stored being in the pages already."""
+    rows = tensors["rows"]
+    chunk = int(rows.row_chunk[row])
+    only = PackedRows(
+        num_rows=1,
+        slots=rows.slots[row : row + 1],
+        tables=rows.tables[chunk : chunk + 1].copy(),
+        row_chunk=rows.row_chunk[row : row + 1] * 0,
+        row_position=rows.row_position[row : row + 1].copy(),
+        bounds=[],
+    )
+    return tensors | {"query": tensors["query"][row : row + 1], "rows": only}
+
+
 def plain(layout: Layout, tensors: dict[str, Any]) -> torch.Tensor:
     """Return the same in float64, position by position from the definition."""
     query, rows = tensors["query"].double(), tensors["rows"]

@@ -45,7 +45,7 @@ def _products(
     c_at: int,
     c_row: int,
 ) -> None:
-    """Do ``products`` for as many rows as there are pairs of sums; the sums given are zero."""
+    """Do ``products`` for as many rows as there are pairs of sums; what these are at first does not matter."""
     sums = load_rows(sums, c, c_at, c_row)
     done = 0
     while done < depth:
@@ -80,20 +80,25 @@ def products(
     c_at: int,
     c_row: int,
 ) -> None:
-    """Compute ``c[q, :TILE] += sum over i of a[q, i] * stack[first + i, column:column + TILE]``, q < height, i < depth.
+    """Compute ``c[q, :TILE] += sum over i of a[q, i] * b[i, :TILE]`` for q < height and i < depth.
 
     Each number of c is summed up by itself with i rising, so that it does not matter which are computed together.
 
     Args:
         height: rows of a and c.
-        a: float32, flat; its first number is at ``a_at``, its rows are ``a_row`` apart, and so for c.
-        stack: b.
-        first: row of b.
-        column: of b.
-        depth: number of i.
-        adds: whether c counts, or what it held is forgotten.
+        a: float32, flat.
+        a_at: where the first number of a is.
+        a_row: how far the rows of a are from each other.
+        stack: has a strip in which b is.
+        block: which of the stack's blocks has the first row of b.
+        row: the first row of b in this block.
+        strip: where the strip begins in each block.
+        depth: rows of b.
+        c: float32, flat.
+        c_at: where the first number of c is.
+        c_row: how far the rows of c are from each other.
     """
-    one = (spread(0.0), spread(0.0))  # the sums of a row
+    one = (spread(0.0), spread(0.0))  # the pair of sums of a row; only how many pairs there are matters
     two = one + one
     three, four = two + one, two + two
     done = 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from batchspec.compiled import compiled
 from batchspec.model.attending.products import TILE, Stack, products
+from batchspec.model.attending.room import whole_strips
 
 __all__ = ["score"]
 
@@ -16,7 +17,8 @@ def score(call: Any, room: Any, num_queries: int, origin: int, end: int) -> None
     size, dim, width = call.block_size, call.dim, room.width
     keys, gathered = Stack(call.keys, room.blocks, size * dim, dim, 1), Stack(room.strip, room.blocks, 0, dim, 0)
     zero = np.int64(0)
-    room.scores[: num_queries * width] = 0.0
+    for q in range(num_queries):
+        room.scores[q * width : q * width + whole_strips(end - origin)] = 0.0
     for start in range(origin, end, TILE):
         stack, block, strip = keys, start // size, start % size * dim
         if size % TILE:
