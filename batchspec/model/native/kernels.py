@@ -9,25 +9,29 @@ from typing import Any
 import numpy as np
 
 from batchspec.compiled import compiled
+from batchspec.model.attending.exponential import tanh
+from batchspec.model.attending.lanes import add, load, multiply, spread, store
+from batchspec.model.attending.vectors import LANES
 
 __all__ = ["add_and_norm", "gate", "rotate"]
 
-_LANES = 16
+_SUMS = 16
+_GELU = math.sqrt(2.0 / math.pi)
 
 
 @compiled()
 def _inverse_rms(row: Any, eps: float) -> Any:
     """Return 1 / sqrt(mean square + eps), the squares summed in lanes that are folded at the end."""
-    lanes = np.zeros(_LANES, dtype=np.float32)
-    num_whole = len(row) - len(row) % _LANES
-    for start in range(0, num_whole, _LANES):
-        for lane in range(_LANES):
-            lanes[lane] += row[start + lane] * row[start + lane]
+    sums = np.zeros(_SUMS, dtype=np.float32)
+    num_whole = len(row) - len(row) % _SUMS
+    for start in range(0, num_whole, _SUMS):
+        for lane in range(_SUMS):
+            sums[lane] += row[start + lane] * row[start + lane]
     for i in range(num_whole, len(row)):
-        lanes[0] += row[i] * row[i]
+        sums[0] += row[i] * row[i]
     total = np.float32(0.0)
-    for lane in range(_LANES):
-        total += lanes[lane]
+    for lane in range(_SUMS):
+        total += sums[lane]
     return np.float32(1.0) / np.float32(math.sqrt(total / np.float32(len(row)) + np.float32(eps)))
 
 
@@ -97,8 +101,8 @@ def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, weights: An
 def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
     """Write activation(gate) * up into ``out``.
 
-    Both activations are x * sigmoid(z): SiLU with z = x, GELU in its tanh form with
-    z = 2 * sqrt(2 / pi) * (x + 0.044715 * x ** 3), since (1 + tanh(u)) / 2 = sigmoid(2 * u).
+    Both activations are x / 2 * (1 + tanh(u)): SiLU with u = x / 2, since its logistic function is (1 + tanh(x / 2)) / 2,
+    and GELU, in the form with tanh, with u = sqrt(2 / pi) * (x + 0.044715 * x ** 3).
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
 
     Args:
@@ -107,9 +111,25 @@ def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
         out: float32 (rows, width).
     """
     width = out.shape[1]
-    factor, cubic = np.float32(2.0 * math.sqrt(2.0 / math.pi)), np.float32(0.044715)
+    whole = width - width % LANES
+    given, result = gate_up.reshape(gate_up.size), out.reshape(out.size)
+    rest = np.zeros(2 * LANES, dtype=np.float32)
     for row in range(len(out)):
-        x, up, target = gate_up[row, :width], gate_up[row, width:], out[row]
-        for i in range(width):
-            z = x[i] if is_silu else factor * (x[i] + cubic * x[i] * x[i] * x[i])
-            target[i] = x[i] / (np.float32(1.0) + np.float32(math.exp(-z))) * up[i]
+        first = 2 * row * width
+        for i in range(0, whole, LANES):
+            gated = _gated(load(given, first + i), load(given, first + width + i), is_silu)
+            store(result, row * width + i, gated)
+        if whole < width:
+            for i in range(width - whole):
+                rest[i], rest[LANES + i] = given[first + whole + i], given[first + width + whole + i]
+            store(rest, 0, _gated(load(rest, 0), load(rest, LANES), is_silu))
+            for i in range(width - whole):
+                result[row * width + whole + i] = rest[i]
+
+
+@compiled()
+def _gated(x: Any, up: Any, is_silu: bool) -> Any:
+    """Return activation(x) * up of two vectors."""
+    half = multiply(x, spread(0.5))
+    u = half if is_silu else multiply(x, add(spread(_GELU), multiply(spread(_GELU * 0.044715), multiply(x, x))))
+    return multiply(multiply(half, add(spread(1.0), tanh(u))), up)
