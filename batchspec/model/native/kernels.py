@@ -101,7 +101,7 @@ def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, weights: An
 def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
     """Write activation(gate) * up into ``out``.
 
-    Both activations are x / 2 * (1 + tanh(u)): SiLU with u = x / 2, since its logistic function is (1 + tanh(x / 2)) / 2,
+    Both activations are x / 2 * (1 + tanh(u)): SiLU with u = x / 2, its logistic function being (1 + tanh(x / 2)) / 2,
     and GELU, in the form with tanh, with u = sqrt(2 / pi) * (x + 0.044715 * x ** 3).
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
 
