@@ -19,13 +19,14 @@ def peer() -> TransformersPeer:
 
 
 @pytest.mark.parametrize("way", ["generate", "generate_batch", "generate, prompt lookup"])
-def test_every_way_generates_all_tokens(peer: TransformersPeer, way: str) -> None:
+def test_every_way_generates_all_tokens(peer: TransformersPeer, way: str, capfd: pytest.CaptureFixture[str]) -> None:
     num_threads = torch.get_num_threads()
     job = Job(prompts=[[1, 50, 51, 50], [1, 60, 61]], max_tokens=5, max_num_seqs=1)
     measured = peer.contestants(1)[f"transformers {way}"].run(job)
     assert measured.output_tokens == 10
     assert measured.seconds > 0
     assert torch.get_num_threads() == num_threads
+    assert capfd.readouterr() == ("", "")
 
 
 def test_prompt_lookup_is_for_one_sequence(peer: TransformersPeer) -> None:

@@ -1,6 +1,7 @@
 """transformers in this process: ``generate`` in batches, with prompt lookup one by one, and ``generate_batch``."""
 
 import gc
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -124,7 +125,9 @@ def _config(job: Job, **options: Any) -> GenerationConfig:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep remarks and progress bars away from the terminal."""
+    """Keep remarks and progress bars away from the terminal; those of ``generate_batch`` heed no verbosity."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     verbosity = transformers_logging.get_verbosity()
     has_bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(transformers_logging.CRITICAL)
@@ -132,6 +135,7 @@ def _quiet() -> Iterator[None]:
     try:
         yield
     finally:
+        logging.disable(disabled)
         transformers_logging.set_verbosity(verbosity)
         if has_bars:
             transformers_logging.enable_progress_bar()
