@@ -13,7 +13,6 @@ of TILE the last strip is narrower.
 from typing import Any
 
 import numpy as np
-from numba import prange
 
 from batchspec.compiled import compiled
 from batchspec.model.attending.lanes import claim
@@ -21,14 +20,14 @@ from batchspec.model.attending.products import TILE
 from batchspec.model.attending.room import Call, make_room
 from batchspec.model.attending.tile import attend_tile
 
-__all__ = ["attend", "attend_some", "store"]
+__all__ = ["attend_some", "store"]
 
 _QUERIES = 24  # of a tile: four times what the registers hold, while their scores stay in the cache
 
 
 @compiled()
 def store(key: Any, value: Any, slots: Any, keys: Any, values: Any) -> None:
-    """Write rows' keys and values, float32 (rows, key heads, D or Dv), into the pages: see ``attend`` for these.
+    """Write rows' keys and values, float32 (rows, key heads, D or Dv), into the pages: see ``attend_some`` for these.
 
     ``slots`` is int64 (rows,), ``block * block size + offset``; further rows are left out.
     """
@@ -59,7 +58,7 @@ def _tiles(row_chunk: Any, most: int) -> Any:
     return starts[: count + 1]
 
 
-@compiled()
+@compiled(nogil=True)
 def attend_some(
     counter: Any,
     query: Any,
@@ -74,9 +73,23 @@ def attend_some(
     sinks: Any,
     out: Any,
 ) -> None:
-    """Do what the counter deals out of ``attend``: all of it for a caller whose int64 (1,) counter, 0, is its own.
+    """Write softmax(scale * query . keys) . values for rows into ``out``; causal, grouped heads not repeated.
 
-    Small steps are done so, in which threads would only wait.
+    All threads that call it with one counter share the work: each takes tiles until none is left.
+
+    Args:
+        counter: int64 (1,), 0 at first.
+        query: float32 (rows, query heads, D).
+        keys: float32 (blocks, key heads, block size * D), the new rows' keys already written.
+        values: float32 (blocks, key heads, block size * Dv).
+        tables: int32 (chunks, most blocks), each chunk's block numbers.
+        row_chunk: int32 (rows,), the chunk of each row; -1 for padding rows, whose output is zero.
+        row_position: int32 (rows,), the position of each row in its sequence; it sees ``[0, position]``.
+        window: positions that a row sees at the most, its own included; 0 for all.
+        scale: factor on the scores.
+        softcap: scores become ``softcap * tanh(score / softcap)``; 0 for off.
+        sinks: float32 (query heads,) of extra logits that take probability and carry no value; length 0 for none.
+        out: float32 (rows, query heads, Dv).
     """
     num_kv_heads = keys.shape[1]
     group = query.shape[1] // num_kv_heads
@@ -111,39 +124,3 @@ def attend_some(
         else:
             attend_tile(call, room, first, last, kv_head)
         task = claim(counter)
-
-
-@compiled(parallel=True)
-def attend(
-    num_threads: int,
-    query: Any,
-    keys: Any,
-    values: Any,
-    tables: Any,
-    row_chunk: Any,
-    row_position: Any,
-    window: int,
-    scale: float,
-    softcap: float,
-    sinks: Any,
-    out: Any,
-) -> None:
-    """Write softmax(scale * query . keys) . values for every row into ``out``; causal, grouped heads not repeated.
-
-    Args:
-        num_threads: threads that compute, as many as numba has been told to use.
-        query: float32 (rows, query heads, D).
-        keys: float32 (blocks, key heads, block size * D), the new rows' keys already written.
-        values: float32 (blocks, key heads, block size * Dv).
-        tables: int32 (chunks, most blocks), each chunk's block numbers.
-        row_chunk: int32 (rows,), the chunk of each row; -1 for padding rows, whose output is zero.
-        row_position: int32 (rows,), the position of each row in its sequence; it sees ``[0, position]``.
-        window: positions that a row sees at the most, its own included; 0 for all.
-        scale: factor on the scores.
-        softcap: scores become ``softcap * tanh(score / softcap)``; 0 for off.
-        sinks: float32 (query heads,) of extra logits that take probability and carry no value; length 0 for none.
-        out: float32 (rows, query heads, Dv).
-    """
-    counter = np.zeros(1, dtype=np.int64)
-    for _ in prange(num_threads):
-        attend_some(counter, query, keys, values, tables, row_chunk, row_position, window, scale, softcap, sinks, out)

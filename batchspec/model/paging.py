@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numba import set_num_threads
-from numba.core.config import NUMBA_NUM_THREADS
 from numpy.typing import NDArray
 
-from batchspec.model.kernel import attend, attend_some, store
+from batchspec.model.kernel import attend_some, store
+from batchspec.model.threads import together
 
 __all__ = ["PackedRows", "attend_paged"]
 
@@ -100,13 +99,10 @@ def _attend_on_cpu(
         _NO_SINKS if sinks is None else _plain(sinks.reshape(-1)),
         out.numpy(),
     )
-    num_threads = min(torch.get_num_threads(), NUMBA_NUM_THREADS)
     num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
-    if num_threads == 1 or num_products < _WORTH_THREADS:
-        attend_some(np.zeros(1, dtype=np.int64), *arguments)
-    else:
-        set_num_threads(num_threads)
-        attend(num_threads, *arguments)
+    num_threads = torch.get_num_threads() if num_products >= _WORTH_THREADS else 1
+    counter = np.zeros(1, dtype=np.int64)
+    together(num_threads, lambda: attend_some(counter, *arguments))
     return out
 
 

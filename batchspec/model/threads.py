@@ -1,0 +1,24 @@
+"""Compiled functions that release Python's lock, run by several threads at once.
+
+The threads sleep between calls. Those of numba's and OpenMP's pools wait actively, and two such pools on the same cores
+would keep each other from working.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+__all__ = ["together"]
+
+
+def together(num_threads: int, work: Callable[[], None]) -> None:
+    """Call ``work`` in so many threads at once, the calling one among them, and wait for all."""
+    helpers = [_pool(num_threads - 1).submit(work) for _ in range(num_threads - 1)]
+    work()
+    for helper in helpers:
+        helper.result()
+
+
+@cache
+def _pool(num_threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(num_threads, thread_name_prefix="batchspec-attention")
