@@ -10,6 +10,7 @@ import torch
 
 from batchspec.assembly import Limits
 from batchspec.blocks import BlockPool, num_blocks_for
+from batchspec.compiled import is_stored
 from batchspec.counters import Counters
 from batchspec.drafting import make_drafter
 from batchspec.engine import EngineCore
@@ -17,6 +18,7 @@ from batchspec.errors import UsageError
 from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
 from batchspec.model.generation import GenerationDefaults
+from batchspec.model.kernel import attend_some
 from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
 from batchspec.model.runner import ModelRunner
@@ -90,9 +92,16 @@ def launch(
             "model_impl": loaded.network.implementation,
             "model_fingerprint": loaded.fingerprint,
         },
-        notes=(loaded.dtype_reason,) if loaded.dtype_reason else (),
+        notes=tuple(note for note in (loaded.dtype_reason, _compiling(loaded.device)) if note),
         generation_defaults=loaded.generation_defaults,
     )
+
+
+def _compiling(device: torch.device) -> str:
+    """Return what to tell those who wait for the first step of a new installation."""
+    if device.type != "cpu" or is_stored(attend_some):
+        return ""
+    return "compiling for this processor, which is done once and takes about ten seconds"
 
 
 def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.model.attending.lanes import claim
 from batchspec.model.attending.products import TILE
 from batchspec.model.attending.room import Call, make_room
@@ -45,7 +45,7 @@ def store(key: Any, value: Any, slots: Any, keys: Any, values: Any) -> None:
                 values[block, head, at + d - begin] = value[row, head, d]
 
 
-@compiled()
+@inner
 def _tiles(row_chunk: Any, most: int) -> Any:
     """Return where tiles of at most so many rows of one chunk begin, and behind them the number of rows."""
     starts = np.empty(len(row_chunk) + 1, dtype=np.int64)

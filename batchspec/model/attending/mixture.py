@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.model.attending.products import TILE, Stack, products
 from batchspec.model.attending.room import STEP, seen, whole_strips
 
@@ -25,7 +25,7 @@ def mix(call: Any, room: Any, first: int, last: int, origin: int, begin: int, en
         _add(call, room, (row - first) * call.group, call.group, origin, max(row_begin, end), row_end)
 
 
-@compiled()
+@inner
 def _add(call: Any, room: Any, q: int, height: int, origin: int, begin: int, end: int) -> None:
     """Add the values of positions [begin, end), times their weights, to the sums of ``height`` queries from q on."""
     size, dim, breadth = call.block_size, call.value_dim, whole_strips(call.value_dim)
@@ -45,7 +45,7 @@ def _add(call: Any, room: Any, q: int, height: int, origin: int, begin: int, end
             )
 
 
-@compiled()
+@inner
 def _gather(call: Any, room: Any, start: int, depth: int, whole: int) -> None:
     """Write the last numbers of some positions' values, which do not fill a strip, into the rows of one."""
     size, rest = call.block_size, call.value_dim - whole

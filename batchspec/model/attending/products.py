@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from batchspec.compiled import compiled
+from batchspec.compiled import inner
 from batchspec.model.attending.lanes import add_products, after, fetch, load, load_rows, spread, store_rows
 from batchspec.model.attending.vectors import LANES
 
@@ -30,7 +30,7 @@ class Stack(NamedTuple):
     ahead: int
 
 
-@compiled()
+@inner
 def _products(
     sums: Any,
     a: Any,
@@ -65,7 +65,7 @@ def _products(
     store_rows(sums, c, c_at, c_row)
 
 
-@compiled()
+@inner
 def products(
     height: int,
     a: Any,

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import inner
 from batchspec.model.attending.products import TILE
 
 __all__ = ["STEP", "Call", "Room", "make_room", "seen", "whole_strips"]
@@ -55,13 +55,13 @@ class Room(NamedTuple):
     width: int
 
 
-@compiled()
+@inner
 def whole_strips(number: int) -> int:
     """Round up to a multiple of TILE."""
     return -(-number // TILE) * TILE
 
 
-@compiled()
+@inner
 def make_room(call: Any, num_queries: int) -> Any:
     """Return room for tiles of so many queries."""
     last = 0
@@ -79,7 +79,7 @@ def make_room(call: Any, num_queries: int) -> Any:
     )
 
 
-@compiled()
+@inner
 def seen(call: Any, row: int) -> Any:
     """Return the range of positions that a row sees."""
     end = call.row_position[row] + 1

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.model.attending.products import TILE, Stack, products
 from batchspec.model.attending.room import whole_strips
 
@@ -27,7 +27,7 @@ def score(call: Any, room: Any, num_queries: int, origin: int, end: int) -> None
         products(num_queries, room.query, zero, dim, stack, block, zero, strip, dim, room.scores, start - origin, width)
 
 
-@compiled()
+@inner
 def _gather(call: Any, room: Any, begin: int, end: int) -> None:
     """Write the keys of positions [begin, end) into the columns of a strip."""
     size = call.block_size

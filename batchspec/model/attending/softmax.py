@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import inner
 from batchspec.model.attending.exponential import exp, tanh
 from batchspec.model.attending.lanes import add, larger, largest, load, multiply, spread, store, total
 from batchspec.model.attending.vectors import LANES
@@ -12,7 +12,7 @@ from batchspec.model.attending.vectors import LANES
 __all__ = ["weigh"]
 
 
-@compiled()
+@inner
 def weigh(scores: Any, at: int, count: int, softcap: float, sink: float) -> Any:
     """Turn ``count`` scores into weights in proportion to their probabilities; return what makes them sum up to one.
 
@@ -36,7 +36,7 @@ def weigh(scores: Any, at: int, count: int, softcap: float, sink: float) -> Any:
     return np.float32(1.0) / total(sums)
 
 
-@compiled()
+@inner
 def _cap(scores: Any, at: int, count: int, softcap: float) -> None:
     """Turn scores s into ``softcap * tanh(s / softcap)``, and some more behind them into anything."""
     cap, inverse = spread(softcap), spread(1.0 / softcap)

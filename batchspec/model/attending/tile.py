@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.model.attending.mixture import mix
 from batchspec.model.attending.products import TILE
 from batchspec.model.attending.room import STEP, seen, whole_strips
@@ -18,7 +18,7 @@ from batchspec.model.attending.softmax import weigh
 __all__ = ["attend_tile"]
 
 
-@compiled()
+@inner
 def attend_tile(call: Any, room: Any, first: int, last: int, kv_head: int) -> None:
     """Write the output of rows [first, last), all of one chunk, those heads that share a key head."""
     begin, end = seen(call, first)
@@ -71,7 +71,7 @@ def _give(call: Any, room: Any, first: int, last: int, kv_head: int) -> None:
             q += 1
 
 
-@compiled()
+@inner
 def _scale(source: Any, factor: float, target: Any) -> None:
     """Write numbers times a factor."""
     for i in range(len(target)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.model.attending.exponential import tanh
 from batchspec.model.attending.lanes import add, load, multiply, spread, store
 from batchspec.model.attending.vectors import LANES
@@ -19,7 +19,7 @@ _SUMS = 16
 _GELU = math.sqrt(2.0 / math.pi)
 
 
-@compiled()
+@inner
 def _inverse_rms(row: Any, eps: float) -> Any:
     """Return 1 / sqrt(mean square + eps), the squares summed in lanes that are folded at the end."""
     sums = np.zeros(_SUMS, dtype=np.float32)
@@ -127,7 +127,7 @@ def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
                 result[row * width + whole + i] = rest[i]
 
 
-@compiled()
+@inner
 def _gated(x: Any, up: Any, is_silu: bool) -> Any:
     """Return activation(x) * up of two vectors."""
     half = multiply(x, spread(0.5))
