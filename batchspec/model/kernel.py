@@ -25,7 +25,7 @@ __all__ = ["attend_some", "store"]
 _QUERIES = 24  # of a tile: four times what the registers hold, while their scores stay in the cache
 
 
-@compiled()
+@compiled(nogil=True)
 def store(key: Any, value: Any, slots: Any, keys: Any, values: Any) -> None:
     """Write rows' keys and values, float32 (rows, key heads, D or Dv), into the pages: see ``attend_some`` for these.
 

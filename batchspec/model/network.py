@@ -50,7 +50,7 @@ class Network(Protocol):
         cache: KVCache,
         wanted: torch.Tensor,
     ) -> torch.Tensor:
-        """Return logits (wanted rows, vocabulary).
+        """Return logits (wanted rows, vocabulary), which the next pass may overwrite.
 
         Args:
             token_ids: int64 (rows,).

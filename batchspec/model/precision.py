@@ -8,7 +8,7 @@ from statistics import median
 
 import torch
 
-from batchspec.model.linear import PackedLinear, can_pack, pack_linear
+from batchspec.model.linear import PackedLinear, can_pack, choose_packing, pack_linear
 from batchspec.model.locate import ModelSource
 
 __all__ = ["DtypeChoice", "choose_dtype"]
@@ -38,7 +38,7 @@ def choose_dtype(source: ModelSource) -> DtypeChoice:
     weight = torch.randn(_OUT, _IN)
     rows = torch.randn(_ROWS, _IN)
     short = pack_linear(weight, packing="bfloat16")
-    full = pack_linear(weight, packing="half" if can_pack("half") else "full")
+    full = pack_linear(weight, packing=choose_packing({torch.bfloat16}))
     times: list[tuple[float, float]] = [(_seconds(full, rows), _seconds(short, rows)) for _ in range(_ROUNDS)]
     ratio = median(one / other for one, other in times[1:])
     return decide(ratio)

@@ -31,7 +31,10 @@ class ModelRunner:
 
     @torch.inference_mode()
     def forward(self, plan: StepPlan) -> torch.Tensor:
-        """Return the logits (rows, vocabulary): 1 + draft length rows for each sampled chunk, then all prompt rows."""
+        """Return the logits (rows, vocabulary): 1 + draft length rows for each sampled chunk, then all prompt rows.
+
+        The next pass may overwrite them.
+        """
         row_counts = self.network.row_counts
         token_ids, positions, rows = pack(
             plan, block_size=self.cache.block_size, row_counts=row_counts, device=self.device

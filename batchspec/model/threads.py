@@ -7,14 +7,26 @@ would keep each other from working.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 
-__all__ = ["together"]
+__all__ = ["over_rows", "together"]
 
 
 def together(num_threads: int, work: Callable[[], None]) -> None:
     """Call ``work`` in so many threads at once, the calling one among them, and wait for all."""
     helpers = [_pool(num_threads - 1).submit(work) for _ in range(num_threads - 1)]
     work()
+    for helper in helpers:
+        helper.result()
+
+
+def over_rows(num_threads: int, num_rows: int, work: Callable[[slice], None]) -> None:
+    """Call ``work`` with slices that together are all rows, each in a thread of its own, and wait for all."""
+    bounds = [num_rows * i // num_threads for i in range(num_threads + 1)]
+    slices = [slice(first, last) for first, last in pairwise(bounds) if last > first]
+    helpers = [_pool(num_threads - 1).submit(work, part) for part in slices[1:]]
+    for part in slices[:1]:
+        work(part)
     for helper in helpers:
         helper.result()
 

@@ -27,6 +27,7 @@ class Tokenizer:
         self._num_embeddings = len(tokenizer) if num_embeddings is None else num_embeddings
         self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
         self._token_bytes = TokenBytes(tokenizer)
+        self._num_vocabulary = min(len(tokenizer), self._num_embeddings)  # counting takes a millisecond
 
     @property
     def inner(self) -> Any:
@@ -41,7 +42,7 @@ class Tokenizer:
     @property
     def num_vocabulary(self) -> int:
         """Token ids are below this."""
-        return min(len(self._tokenizer), self._num_embeddings)
+        return self._num_vocabulary
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt; token prompts pass through unchanged.

@@ -49,4 +49,4 @@ class Pages:
             for sequence, start, end, wanted in spans
         ]
         logits = self.runner.forward(StepPlan(chunks=chunks))
-        return list(torch.split(logits, [wanted for *_, wanted in spans]))
+        return list(torch.split(logits.clone(), [wanted for *_, wanted in spans]))

@@ -52,5 +52,5 @@ def test_it_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: 
     monkeypatch.setattr(precision, "_multiplies_bfloat16", lambda: True)
     monkeypatch.setattr(precision, "can_pack", lambda packing: packing == "bfloat16")
     monkeypatch.setattr(precision, "pack_linear", lambda weight, packing: packing)
-    monkeypatch.setattr(precision, "_seconds", lambda linear, rows: {"bfloat16": short, "full": 4.0}[linear])
+    monkeypatch.setattr(precision, "_seconds", lambda linear, rows: short if linear == "bfloat16" else 4.0)
     assert choose_dtype(large(tmp_path, dtype="bfloat16")).dtype is expected

@@ -1,4 +1,4 @@
-"""Tensors of a model directory, read one by one so that no more than one of them is in memory twice."""
+"""Tensors of a model directory."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,6 @@ from safetensors import safe_open
 
 __all__ = ["Checkpoint"]
 
-_ROWS_AT_ONCE = 1 << 24  # elements
 _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 
@@ -45,19 +44,3 @@ class Checkpoint:
     def dtypes(self) -> set[torch.dtype]:
         """Return in which types the tensors are stored."""
         return {self.mapped(name).dtype for name in self._files}
-
-    def read(self, names: list[str]) -> torch.Tensor:
-        """Return tensors as float32, one below another.
-
-        What is mapped is dropped piece by piece, or the file would be in memory beside its copy.
-        """
-        shapes = [self.mapped(name).shape for name in names]
-        out = torch.empty((sum(shape[0] for shape in shapes), *shapes[0][1:]))
-        start = 0
-        for name, shape in zip(names, shapes, strict=True):
-            target = out[start : start + shape[0]]
-            step = max(1, _ROWS_AT_ONCE // max(1, shape[1:].numel()))
-            for first in range(0, shape[0], step):
-                target[first : first + step] = self.mapped(name)[first : first + step]
-            start += shape[0]
-        return out

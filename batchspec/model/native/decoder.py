@@ -1,19 +1,22 @@
 """The forward pass of a dense decoder over packed rows."""
 
-import math
+from collections.abc import Callable
 
 import torch
 
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.linear import PackedLinear, row_counts
-from batchspec.model.native.kernels import add_and_norm, gate, rotate
-from batchspec.model.native.shape import DecoderShape, Rotary
+from batchspec.model.linear import PackedLinear, Room, row_counts
+from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
+from batchspec.model.native.shape import DecoderShape
+from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
 from batchspec.model.paging import PackedRows, attend_paged
+from batchspec.model.threads import over_rows
 
 __all__ = ["Decoder"]
 
 _NONE = torch.empty(0)
+_WORTH_THREADS = 400_000  # numbers, a tenth of a millisecond or two
 
 
 class Decoder:
@@ -32,7 +35,8 @@ class Decoder:
         self.weights = weights
         self.row_counts = row_counts(packing)
         self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
-        self._frequencies = {rotary: _frequencies(rotary, shape.head_dim) for rotary in set(shape.rotary)}
+        self._logits, self._gates = Room(), Room()
+        self._turns = {rotary: Turns(rotary, head_dim=shape.head_dim) for rotary in set(shape.rotary)}
 
     @property
     def num_parameters(self) -> int:
@@ -67,7 +71,7 @@ class Decoder:
     ) -> torch.Tensor:
         """Return float32 logits (wanted rows, vocabulary); arguments as in ``Network.forward``."""
         shape, weights = self.shape, self.weights
-        turns = {rotary: _turns(positions, frequencies) for rotary, frequencies in self._frequencies.items()}
+        turns = {rotary: turn(positions) for rotary, turn in self._turns.items()}
         stream = torch.nn.functional.embedding(token_ids, weights.embedding).float()
         stream.mul_(shape.embedding_scale)
         update, update_norm = stream[:0], _NONE
@@ -77,8 +81,10 @@ class Decoder:
             normed = self._add(stream, update, layer.attention_out_norm, layer.feed_norm)
             update, update_norm = self._feed(layer, normed), layer.feed_out_norm
         normed = self._add(stream[wanted], update[wanted], update_norm, weights.norm)
-        logits = weights.head(normed)
-        return logits if not shape.final_softcap else _cap(logits, shape.final_softcap)
+        logits = weights.head(normed, room=self._logits)
+        if shape.final_softcap:
+            cap(logits.view(-1).numpy(), shape.final_softcap)
+        return logits
 
     def _linears(self) -> list[PackedLinear]:
         layers = [(layer.attention, layer.attention_out, layer.gate_up, layer.down) for layer in self.weights.layers]
@@ -89,7 +95,11 @@ class Decoder:
     ) -> torch.Tensor:
         """Add to the residual stream in place and return its norm."""
         out = torch.empty_like(stream)
-        add_and_norm(stream.numpy(), update.numpy(), update_norm.numpy(), norm.numpy(), self.shape.eps, out.numpy())
+        lines, changes, results = stream.numpy(), update.numpy(), out.numpy()
+        weights = update_norm.numpy(), norm.numpy()
+        _over_rows(
+            stream, lambda part: add_and_norm(lines[part], changes[part], *weights, self.shape.eps, results[part])
+        )
         return out
 
     def _attend(
@@ -106,14 +116,10 @@ class Decoder:
         shape = self.shape
         num_turned = shape.num_heads + shape.num_kv_heads
         heads = layer.attention(normed).view(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
-        cosine, sine = turn
-        rotate(
-            heads[:, :num_turned].numpy(),
-            cosine.numpy(),
-            sine.numpy(),
-            shape.num_heads,
-            layer.head_norms.numpy(),
-            shape.eps,
+        turned, cosine, sine = heads[:, :num_turned].numpy(), turn[0].numpy(), turn[1].numpy()
+        norms = layer.head_norms.numpy()
+        _over_rows(
+            heads, lambda part: rotate(turned[part], cosine[part], sine[part], shape.num_heads, norms, shape.eps)
         )
         attended = attend_paged(
             heads[:, : shape.num_heads],
@@ -131,29 +137,15 @@ class Decoder:
     def _feed(self, layer: LayerWeights, normed: torch.Tensor) -> torch.Tensor:
         """Return what the feed-forward part adds to the stream (rows, hidden)."""
         gated = torch.empty(len(normed), self.shape.intermediate_size)
-        gate(layer.gate_up(normed).numpy(), self.shape.activation == "silu", gated.numpy())
+        given, results, is_silu = (
+            layer.gate_up(normed, room=self._gates).numpy(),
+            gated.numpy(),
+            self.shape.activation == "silu",
+        )
+        _over_rows(gated, lambda part: gate(given[part], is_silu, results[part]))
         return layer.down(gated)
 
 
-def _cap(logits: torch.Tensor, softcap: float) -> torch.Tensor:
-    return logits.div_(softcap).tanh_().mul_(softcap)
-
-
-def _turns(positions: torch.Tensor, frequencies: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return cosine and sine (rows, D / 2) of the angles at positions."""
-    angles = positions[:, None].float() * frequencies
-    return angles.cos(), angles.sin()
-
-
-def _frequencies(rotary: Rotary, head_dim: int) -> torch.Tensor:
-    """Return float32 (D / 2,), radians per position.
-
-    Source of the scaling in Llama 3.1: transformers' documentation page "Utilities for Rotary Embedding".
-    """
-    frequencies = 1.0 / (rotary.theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim))
-    if rotary.llama3 is None:
-        return frequencies / rotary.factor
-    low, high, context = rotary.llama3
-    lengths = 2 * math.pi / frequencies
-    share = ((context / lengths - low) / (high - low)).clamp(0.0, 1.0)  # 1 where waves are short: left as they are
-    return share * frequencies + (1.0 - share) * frequencies / rotary.factor
+def _over_rows(tensor: torch.Tensor, work: Callable[[slice], None]) -> None:
+    """Call ``work`` with slices that together are all rows of a tensor, in several threads if it is large."""
+    over_rows(torch.get_num_threads() if tensor.numel() >= _WORTH_THREADS else 1, len(tensor), work)

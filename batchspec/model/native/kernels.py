@@ -13,7 +13,7 @@ from batchspec.model.attending.exponential import tanh
 from batchspec.model.attending.lanes import add, load, multiply, spread, store
 from batchspec.model.attending.vectors import LANES
 
-__all__ = ["add_and_norm", "gate", "rotate"]
+__all__ = ["add_and_norm", "cap", "gate", "rotate"]
 
 _SUMS = 16
 _GELU = math.sqrt(2.0 / math.pi)
@@ -35,7 +35,7 @@ def _inverse_rms(row: Any, eps: float) -> Any:
     return np.float32(1.0) / np.float32(math.sqrt(total / np.float32(len(row)) + np.float32(eps)))
 
 
-@compiled()
+@compiled(nogil=True)
 def add_and_norm(stream: Any, update: Any, update_weight: Any, weight: Any, eps: float, out: Any) -> None:
     """Add an update to the residual stream in place and write the stream's root mean square norm into ``out``.
 
@@ -65,7 +65,7 @@ def add_and_norm(stream: Any, update: Any, update_weight: Any, weight: Any, eps:
             target[i] = line[i] * scale * weight[i]
 
 
-@compiled()
+@compiled(nogil=True)
 def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, weights: Any, eps: float) -> None:
     """Turn queries and keys by their positions, in place, after a norm of each head where there is one.
 
@@ -97,7 +97,7 @@ def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, weights: An
                 high[i] = y * c[i] + x * s[i]
 
 
-@compiled()
+@compiled(nogil=True)
 def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
     """Write activation(gate) * up into ``out``.
 
@@ -133,3 +133,16 @@ def _gated(x: Any, up: Any, is_silu: bool) -> Any:
     half = multiply(x, spread(0.5))
     u = half if is_silu else multiply(x, add(spread(_GELU), multiply(spread(_GELU * 0.044715), multiply(x, x))))
     return multiply(multiply(half, add(spread(1.0), tanh(u))), up)
+
+
+@compiled(nogil=True)
+def cap(logits: Any, softcap: float) -> None:
+    """Turn logits x, float32 (any number,), into ``softcap * tanh(x / softcap)`` in place."""
+    whole = len(logits) - len(logits) % LANES
+    factor, inverse = spread(softcap), spread(1.0 / softcap)
+    for i in range(0, whole, LANES):
+        store(logits, i, multiply(factor, tanh(multiply(load(logits, i), inverse))))
+    rest = np.zeros(LANES, dtype=np.float32)
+    rest[: len(logits) - whole] = logits[whole:]
+    store(rest, 0, multiply(factor, tanh(multiply(load(rest, 0), inverse))))
+    logits[whole:] = rest[: len(logits) - whole]

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from batchspec.model.linear import can_pack
+from batchspec.model.linear import can_pack, choose_packing
 from batchspec.model.locate import ModelSource
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.decoder import Decoder
@@ -57,13 +57,11 @@ def load_native(source: ModelSource, *, dtype: torch.dtype, device: torch.device
 
 
 def _packing(checkpoint: Checkpoint, dtype: torch.dtype) -> str:
-    """Return how to pack: float32 in half the memory where nothing of the stored weights is lost by it."""
     if dtype is torch.bfloat16:
         if not can_pack("bfloat16"):
             raise Unknown("bfloat16 on this processor")
         return "bfloat16"
-    is_short = not checkpoint.dtypes() - {torch.bfloat16, torch.float16}
-    return "half" if is_short and can_pack("half") else "full"
+    return choose_packing(checkpoint.dtypes())
 
 
 def _generation_eos(directory: Path) -> Any:

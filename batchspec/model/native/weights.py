@@ -118,7 +118,7 @@ class _Reader:
 
     def norm(self, name: str, width: int) -> torch.Tensor:
         """Return a norm's weights, offset included."""
-        return self._read([f"{name}.weight"], (width,)).add_(self._shape.norm_offset)
+        return self._read([f"{name}.weight"], (width,)).float() + self._shape.norm_offset
 
     def linear(self, names: list[str], out_features: int, in_features: int) -> PackedLinear:
         """Return linear layers that read the same rows as one."""
@@ -137,7 +137,8 @@ class _Reader:
         missing = [name for name in names if name not in self._names]
         if missing:
             raise Unknown(f"the tensor {missing[0]} being absent")
-        tensor = self._checkpoint.read(names)
+        parts = [self._checkpoint.mapped(name) for name in names]
+        tensor = parts[0] if len(parts) == 1 else torch.cat(parts)
         if tensor.shape != shape:
             raise Unknown(f"the tensor {names[0]} of shape {list(tensor.shape)}")
         self.used.update(names)
