@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from datasets import copying
 from datasets.training import quickstart
 from datasets.training.pools import Pools, is_held_out
 from datasets.training.stream import BOS, MIX, make_example, render_chat, stream
@@ -241,3 +242,19 @@ def test_lists_are_split_by_their_first_entries() -> None:
 
 def test_rename_changes_whole_names_only() -> None:
     assert rename_in("a = ab + a_b + a", "a", "z") == "z = ab + a_b + z"
+
+
+def test_copying_prompts_begin_to_repeat_what_they_hold() -> None:
+    rows = [json.loads(line) for line in (ROOT / "datasets/copying.jsonl").read_text().splitlines()]
+    assert len({row["custom_id"] for row in rows}) == len(rows) > 10
+    for row in rows:
+        first, again = re.split(r"\n\n\n# \w+\.py, once more\n", row["prompt"])
+        assert again.strip()
+        assert again in first + "\n"
+        assert len(first) > 4 * len(again)
+
+
+def test_copying_prompts_are_made_of_what_a_file_defines(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(f"x = 1\n\ndef short():\n    pass\n\ndef long():\n    return '{'a' * 700}'\n")
+    assert [piece[:10] for piece in copying.pieces(path)] == ["def long()"]
