@@ -7,6 +7,7 @@ transformers' own, which is then imported.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,17 @@ def _compiled(source: str) -> Template:
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = _now
     return environment.from_string(source)
 
 
 def _to_json(value: Any, **options: Any) -> str:
     """Return JSON without the escapes for HTML of Jinja's own filter."""
     return json.dumps(value, **({"ensure_ascii": False} | options))
+
+
+def _now(layout: str) -> str:
+    return datetime.now().strftime(layout)
 
 
 def _raise(message: str) -> None:

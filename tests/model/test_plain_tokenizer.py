@@ -31,6 +31,8 @@ TEMPLATES = [
     "{% for m in messages %}{% generation %}{{ m['content'] }}{% endgeneration %}{% endfor %}"
     "{% if add_generation_prompt %}[a]{% endif %}",
     "{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+    "{{ documents }}{{ messages | length }}",
+    "{{ strftime_now('%Y') }}{{ messages | length }}",
     "{% if tools %}{{ tools | tojson }}{% endif %}{{ messages | length }}",
 ]
 
