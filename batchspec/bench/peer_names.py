@@ -5,10 +5,15 @@ from pathlib import Path
 
 from batchspec.errors import UsageError
 
-__all__ = ["WORKERS", "parse_peer_models", "parse_peers"]
+__all__ = ["WORKERS", "parse_peer_dtypes", "parse_peer_models", "parse_peers"]
 
 _PEERS = Path(__file__).parent / "peers"
-WORKERS = {"openvino": _PEERS / "openvino_worker.py", "vllm": _PEERS / "vllm_worker.py"}
+WORKERS = {
+    "openvino": _PEERS / "openvino_worker.py",
+    "vllm": _PEERS / "vllm_worker.py",
+    "vllm-compiled": _PEERS / "vllm_worker.py",
+}
+_DTYPES = ("float32", "bfloat16", "float16")
 _CHOICE = ", ".join(["transformers", *(f"{name}=PYTHON" for name in WORKERS)])
 
 
@@ -41,3 +46,14 @@ def parse_peer_models(given: list[str]) -> dict[str, str]:
             raise UsageError(f"--peer-model {text!r}: there is no such directory; write it like openvino=DIR.")
         models[name] = directory
     return models
+
+
+def parse_peer_dtypes(given: list[str]) -> dict[str, str]:
+    """Return the dtype of each peer that computes in another than the model's; UsageError for an unknown one."""
+    dtypes = {}
+    for text in given:
+        name, _, dtype = text.partition("=")
+        if dtype not in _DTYPES:
+            raise UsageError(f"--peer-dtype {text!r} must be NAME=DTYPE with one of {', '.join(_DTYPES)}.")
+        dtypes[name] = dtype
+    return dtypes

@@ -45,6 +45,7 @@ class BenchSettings:
         rounds: how often everything is measured.
         peers: other engines by name, with the interpreter of their environment; None for our own process.
         peer_models: by peer, the model in the form that it reads, where that is another than ``model``.
+        peer_dtypes: by peer, the dtype that it computes in, where that is another than our model's.
         parts: what to measure.
     """
 
@@ -66,6 +67,7 @@ class BenchSettings:
     rounds: int = 5
     peers: Mapping[str, str | None] = field(default_factory=dict)
     peer_models: Mapping[str, str] = field(default_factory=dict)
+    peer_dtypes: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = tuple(Part)
 
     def check(self) -> None:
@@ -76,9 +78,10 @@ class BenchSettings:
                 raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {getattr(self, name)}.")
         _check_name("device", self.device, ("auto", "cpu", "cuda"))
         _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
-        for name in self.peer_models:
-            if name not in self.peers:
-                raise UsageError(f"--peer-model {name}=… names no peer: give --peer {name}, too.")
+        for flag, names in (("peer-model", self.peer_models), ("peer-dtype", self.peer_dtypes)):
+            for name in names:
+                if name not in self.peers:
+                    raise UsageError(f"--{flag} {name}=… names no peer: give --peer {name}, too.")
         existing = [name for name in ("bench.json", "bench.md") if (self.run_dir / name).exists()]
         if existing and not self.overwrite:
             raise UsageError(f"{self.run_dir} holds a benchmark already: use --overwrite or another --run-dir.")

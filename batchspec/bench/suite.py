@@ -117,6 +117,7 @@ def _settings_document(settings: BenchSettings) -> dict[str, Any]:
         "kv_cache_memory": engine.kv_cache_memory,
         "speculative": engine.speculative.document(),
         "peers": list(settings.peers),
+        "peer_dtypes": dict(settings.peer_dtypes),
         "parts": [str(part) for part in settings.parts],
     }
 

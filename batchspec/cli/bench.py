@@ -69,13 +69,17 @@ def bench(
     peer: Annotated[
         list[str] | None,
         typer.Option(
-            help="Give the same jobs to another engine, may be repeated: transformers, or openvino=PYTHON and "
-            "vllm=PYTHON with the interpreter of an environment that has it."
+            help="Give the same jobs to another engine, may be repeated: transformers, or openvino=PYTHON, vllm=PYTHON "
+            "and vllm-compiled=PYTHON with the interpreter of an environment that has it."
         ),
     ] = None,
     peer_model: Annotated[
         list[str] | None,
         typer.Option(help="Where a peer reads another form of the model: openvino=DIR; may be repeated."),
+    ] = None,
+    peer_dtype: Annotated[
+        list[str] | None,
+        typer.Option(help="What a peer computes in where that is faster: vllm=float32; may be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the measurements as one JSON document.")] = False,
 ) -> int:
@@ -85,7 +89,7 @@ def bench(
     """
     from datetime import datetime
 
-    from batchspec.bench.peer_names import parse_peer_models, parse_peers
+    from batchspec.bench.peer_names import parse_peer_dtypes, parse_peer_models, parse_peers
     from batchspec.bench.settings import BenchSettings, default_run_dir, parse_counts, parse_parts
     from batchspec.job.settings import parse_bytes, parse_speculative
     from batchspec.settings import EngineSettings
@@ -125,6 +129,7 @@ def bench(
         rounds=rounds,
         peers=parse_peers(peer or []),
         peer_models=parse_peer_models(peer_model or []),
+        peer_dtypes=parse_peer_dtypes(peer_dtype or []),
         parts=parse_parts(only or []),
     )
     settings.check()

@@ -52,6 +52,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["--peer", "vllm"], "write vllm=PYTHON"),
     (["--peer", "vllm=./nowhere/python"], "'./nowhere/python' cannot be run"),
     (["--peer-model", "openvino=."], "names no peer"),
+    (["--peer-dtype", "vllm=float32"], "names no peer"),
+    (["--peer-dtype", "vllm"], "must be NAME=DTYPE with one of float32"),
     (["--peer-model", "openvino"], "write it like openvino=DIR"),
     (["--run-dir", "old"], "old holds a benchmark already: use --overwrite"),
     (["--method", "none", "--prompt-lookup-max", "2"], "no effect"),

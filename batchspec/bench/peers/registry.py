@@ -62,7 +62,8 @@ def _ways(
     most_running = max(settings.max_num_seqs)
     common = {
         "model": settings.peer_models.get(name, settings.model or str(EMBEDDED_TARGET)),
-        "dtype": subject.dtype,
+        "dtype": settings.peer_dtypes.get(name, subject.dtype),
+        "is_compiled": name.endswith("-compiled"),
         "num_threads": num_threads,
         "max_num_seqs": most_running,
         "max_model_len": max_model_len,
@@ -88,7 +89,7 @@ def _transformers(settings: BenchSettings, subject: Subject, *, num_threads: int
     speculative = settings.engine.speculative
     return TransformersPeer(
         model,
-        dtype=subject.dtype,
+        dtype=settings.peer_dtypes.get("transformers", subject.dtype),
         device=subject.loaded.device,
         num_threads=num_threads,
         num_spec_tokens=speculative.num_speculative_tokens if speculative.method == "ngram" else 0,

@@ -40,7 +40,7 @@ def _load(settings: dict[str, Any]) -> Any:
         dtype=settings["dtype"],
         max_model_len=settings["max_model_len"],
         max_num_seqs=settings["max_num_seqs"],
-        enforce_eager=True,
+        enforce_eager=not settings["is_compiled"],
         enable_prefix_caching=False,  # jobs are repeated: a cache would hold the whole prompts
         speculative_config=speculative,
     )
