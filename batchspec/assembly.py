@@ -163,6 +163,7 @@ class Assembly:
             queued=now,
             sample_index=sample_index,
             request_index=self.request.index,
+            custom_id=self.request.custom_id,
             recorder=make_recorder(level=limits.level, num_spec_tokens=limits.num_spec_tokens),
             bad_words=tuple(ids for word in sampling.bad_words for ids in self.tokenizer.encode_bad_word(word)),
             grammar=None if sampling.structured is None else self.grammars.compile(sampling.structured),

@@ -88,7 +88,7 @@ class EngineCore:
         self._now = self.clock()
         outcomes = self.scheduler.commit(plan, verdicts, now=self._now)
         self.counters.observe_drafts(num_drafted=verdicts.num_drafted, accepted=verdicts.accepted)
-        self.drafter.observe(outcomes)
+        self.drafter.observe(outcomes, num_rows=plan.num_tokens)
         self._observe(outcomes)
         self.desk.observe(outcomes)
         return self.scheduler.reap()

@@ -133,6 +133,7 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
             max_num_seqs=settings.max_num_seqs,
             max_num_batched_tokens=settings.max_num_batched_tokens,
             prefix_caching=settings.prefix_caching,
+            is_ready=drafter.is_ready,
         ),
         drafter=drafter,
         counters=Counters(model_name=loaded.name, num_spec_tokens=drafter.num_spec_tokens),

@@ -5,6 +5,7 @@ put back waits before all others, and nobody is overtaken without end; so everyt
 """
 
 import math
+from collections.abc import Callable
 from collections.abc import Sequence as Many
 
 import numpy as np
@@ -29,16 +30,23 @@ class Scheduler:
         max_num_seqs: the most sequences in the running batch.
         max_num_batched_tokens: the most tokens in one forward pass.
         prefix_caching: compute beginnings that several sequences share once.
+        is_ready: whether a sequence may start to run; the oldest must always be allowed to.
     """
 
     def __init__(
-        self, *, pool: BlockPool, max_num_seqs: int, max_num_batched_tokens: int, prefix_caching: bool = False
+        self,
+        *,
+        pool: BlockPool,
+        max_num_seqs: int,
+        max_num_batched_tokens: int,
+        prefix_caching: bool = False,
+        is_ready: Callable[[Sequence], bool] = lambda _: True,
     ):
         self.pool = pool
         self.prefixes = PrefixCache(pool) if prefix_caching else None
         self.max_num_seqs = max_num_seqs
         self.max_num_batched_tokens = max_num_batched_tokens
-        self.waiting = WaitingLine(pool, self.prefixes, most_overtaken=2 * max_num_seqs)
+        self.waiting = WaitingLine(pool, self.prefixes, most_overtaken=2 * max_num_seqs, is_ready=is_ready)
         self.running: list[Sequence] = []
         self.num_preemptions = 0
 
@@ -66,7 +74,7 @@ class Scheduler:
         if self.prefixes is not None:
             self.prefixes.begin_step()
         self.waiting.begin_step()
-        proposals = {id(draft.sequence): draft.token_ids for draft in drafts if draft.sequence.is_decoding}
+        proposals = {id(draft.sequence): draft for draft in drafts if draft.sequence.is_decoding}
         num_preemptions = self.num_preemptions
         chunks: list[Chunk] = []
         budget, prompt_rows = self.max_num_batched_tokens, _MOST_PROMPT_ROWS
@@ -74,7 +82,7 @@ class Scheduler:
         while budget and (ordinal < len(self.running) or self._admit(num_preemptions, now=now)):
             sequence = self.running[ordinal]
             most = min(budget, prompt_rows) if sequence.num_missing_prompt_logprobs else budget
-            chunk = self._chunk(sequence, draft=proposals.get(id(sequence), []), budget=most)
+            chunk = self._chunk(sequence, proposal=proposals.get(id(sequence)), budget=most)
             if chunk is not None:
                 chunks.append(chunk)
                 budget -= len(chunk.token_ids)
@@ -96,13 +104,13 @@ class Scheduler:
         self.running.append(sequence)
         return True
 
-    def _chunk(self, sequence: Sequence, *, draft: list[int], budget: int) -> Chunk | None:
+    def _chunk(self, sequence: Sequence, *, proposal: Draft | None, budget: int) -> Chunk | None:
         """Return the tokens to compute for one sequence; None when it has to wait or was put back."""
         if not budget:
             return None
         start = sequence.num_computed_tokens
         known = sequence.num_tokens - start
-        draft = self._cut(sequence, draft)
+        draft = [] if proposal is None else self._cut(sequence, proposal.token_ids)
         if draft and known + len(draft) > budget:
             return None
         num_tokens = self._make_room(sequence, min(known + len(draft), budget))
@@ -119,6 +127,7 @@ class Scheduler:
             draft=draft,
             samples=num_tokens >= known,
             num_prompt_rows=_num_prompt_rows(sequence, start=start, num_tokens=num_tokens),
+            source=proposal.source if proposal is not None and draft else "",
         )
 
     def _cut(self, sequence: Sequence, draft: list[int]) -> list[int]:
@@ -212,6 +221,7 @@ class Scheduler:
             num_drafted=len(draft),
             num_accepted=num_accepted,
             seconds=sequence.timing.advance(now) if num_emitted else None,
+            source=chunk.source,
         )
 
     def reap(self) -> list[Sequence]:

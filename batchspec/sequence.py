@@ -92,6 +92,7 @@ class Sequence:
         stop_ids: every token id that ends the sequence, end-of-sequence tokens included unless ignored.
         sample_index: separates the noise streams of samples that share a seed.
         request_index: the request that this sequence belongs to.
+        custom_id: of that request.
         recorder: the acceptance recorder, or None when nothing is recorded.
         bad_words: token ids of every text that may not be generated.
         grammar: how far the output has come in its grammar; None when it need not follow one.
@@ -118,6 +119,7 @@ class Sequence:
     timing: Timing
     sample_index: int = 0
     request_index: int = 0
+    custom_id: str = ""
     recorder: AcceptanceRecorder | None = None
     bad_words: tuple[tuple[int, ...], ...] = ()
     grammar: Grammar | None = None
@@ -145,6 +147,7 @@ class Sequence:
         queued: float,
         sample_index: int = 0,
         request_index: int = 0,
+        custom_id: str = "",
         recorder: AcceptanceRecorder | None = None,
         bad_words: tuple[tuple[int, ...], ...] = (),
         grammar: Grammar | None = None,
@@ -164,6 +167,7 @@ class Sequence:
             timing=Timing(queued=queued),
             sample_index=sample_index,
             request_index=request_index,
+            custom_id=custom_id,
             recorder=recorder,
             bad_words=bad_words,
             grammar=grammar,

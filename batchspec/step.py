@@ -14,10 +14,20 @@ __all__ = ["Chunk", "Draft", "Outcome", "StepPlan", "TokenMasks", "Verdicts"]
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What a drafter proposes to follow a sequence's tokens; empty when it has nothing."""
+    """What a drafter proposes to follow a sequence's tokens; empty when it has nothing.
+
+    Attributes:
+        sequence: whose tokens it follows.
+        token_ids: the proposal.
+        source: which drafter it is from, where there are several.
+        token_probs: how likely the drafter takes each token to be accepted if all before it are; None where it has no
+            idea.
+    """
 
     sequence: Sequence
     token_ids: list[int]
+    source: str = ""
+    token_probs: list[float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +42,7 @@ class Chunk:
         samples: whether the chunk reaches the sequence's newest token, so that a token is sampled after it.
         num_prompt_rows: leading tokens of the chunk after which logits are needed, too, to tell the log probability
             of the prompt token that follows.
+        source: of the draft.
     """
 
     sequence: Sequence
@@ -40,6 +51,7 @@ class Chunk:
     draft: list[int]
     samples: bool
     num_prompt_rows: int = 0
+    source: str = ""
 
     @property
     def num_rows(self) -> int:
@@ -121,6 +133,7 @@ class Outcome:
         num_drafted: draft tokens that were verified.
         num_accepted: leading draft tokens that matched, before stop handling.
         seconds: since the sequence's previous tokens; None for its first token, and where no token came.
+        source: of the draft.
     """
 
     sequence: Sequence
@@ -128,3 +141,4 @@ class Outcome:
     num_drafted: int
     num_accepted: int
     seconds: float | None
+    source: str = ""

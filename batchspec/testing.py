@@ -191,6 +191,7 @@ def make_engine(
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
             prefix_caching=prefix_caching,
+            is_ready=drafter.is_ready,
         ),
         drafter=drafter,
         counters=Counters(model_name="table", num_spec_tokens=drafter.num_spec_tokens),

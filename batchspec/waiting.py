@@ -4,7 +4,7 @@ Those go first of whose beginning most is cached, then those that begin alike, s
 input they stand. The idea is that of SGLang's cache-aware scheduling; here, nobody waits for ever.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from batchspec.blocks import BlockPool, num_blocks_for
@@ -30,12 +30,21 @@ class WaitingLine:
         pool: where there must be room for a sequence.
         prefixes: what is cached; None lets everyone come in the order of the line.
         most_overtaken: how many that came later may go before a sequence; none may go before one that was put back.
+        is_ready: whether a sequence may start to run at all; those that may not are passed over.
     """
 
-    def __init__(self, pool: BlockPool, prefixes: PrefixCache | None, *, most_overtaken: int):
+    def __init__(
+        self,
+        pool: BlockPool,
+        prefixes: PrefixCache | None,
+        *,
+        most_overtaken: int,
+        is_ready: Callable[[Sequence], bool] = lambda _: True,
+    ):
         self.pool = pool
         self.prefixes = prefixes
         self.most_overtaken = most_overtaken
+        self.is_ready = is_ready
         self._places: list[_Place] = []
         self.begin_step()
 
@@ -70,7 +79,7 @@ class WaitingLine:
         comes a step later, and cheaper.
         """
         while self._num_held < num_slots and (place := next(self._turns, None)) is not None:
-            if self._is_held(place.sequence):
+            if not self.is_ready(place.sequence) or self._is_held(place.sequence):
                 continue
             if not self._begin(place.sequence):
                 return None

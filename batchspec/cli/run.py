@@ -65,12 +65,33 @@ def run(
     speculative_config: Annotated[
         str | None, typer.Option(help="The drafter as JSON with vLLM's keys; instead of the flags below.")
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Drafter: ngram, forced or none.", show_default="ngram")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="Drafter: ngram (repeats the sequence's own text), suffix (and that of earlier answers), recall (an "
+            "earlier run's answers), draft_model (a small model), auto (the best of them, only where it pays), forced "
+            "(what a grammar forces) or none.",
+            show_default="ngram",
+        ),
+    ] = None,
     num_speculative_tokens: Annotated[
-        int | None, typer.Option(help="Most tokens in a draft (k).", show_default="3")
+        int | None, typer.Option(help="Most tokens in a draft (k).", show_default="3; 8 for suffix, recall and auto")
     ] = None,
     prompt_lookup_min: Annotated[int | None, typer.Option(help="Shortest n-gram.", show_default="1")] = None,
     prompt_lookup_max: Annotated[int | None, typer.Option(help="Longest n-gram.", show_default="3")] = None,
+    draft_model: Annotated[
+        str | None,
+        typer.Option(help="Small model of the same vocabulary, for draft_model and auto.", show_default="embedded one"),
+    ] = None,
+    recall_path: Annotated[
+        str | None, typer.Option(help="An earlier run's responses.jsonl, for recall and auto.")
+    ] = None,
+    adaptive: Annotated[
+        bool | None,
+        typer.Option(
+            "--adaptive/--no-adaptive", help="Draft only tokens that pay for their row.", show_default="only for auto"
+        ),
+    ] = None,
     forced_tokens: Annotated[
         bool, typer.Option("--forced-tokens", help="Where the drafter has nothing, draft what a grammar forces.")
     ] = False,
@@ -123,6 +144,9 @@ def run(
             "num_speculative_tokens": num_speculative_tokens,
             "prompt_lookup_min": prompt_lookup_min,
             "prompt_lookup_max": prompt_lookup_max,
+            "model": draft_model,
+            "path": recall_path,
+            "adaptive": adaptive,
             "forced_tokens": forced_tokens or None,
         },
     )

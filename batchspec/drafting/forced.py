@@ -27,22 +27,26 @@ class ForcedDrafter:
         """Tell the inner drafter."""
         self.inner.begin(sequence)
 
+    def is_ready(self, sequence: Sequence) -> bool:
+        """Ask the inner drafter."""
+        return self.inner.is_ready(sequence)
+
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:
         """Return the inner drafts, and forced tokens where the grammar allows none of them or there is none."""
-        found = {id(draft.sequence): draft.token_ids for draft in self.inner.propose(decoding)}
+        found = {id(draft.sequence): draft for draft in self.inner.propose(decoding)}
         drafts = []
         for sequence in decoding:
-            token_ids = found.get(id(sequence), [])
-            grammar = sequence.grammar
-            if grammar is not None and not (token_ids and grammar.num_valid(token_ids[:1])):
+            draft, grammar = found.get(id(sequence)), sequence.grammar
+            if grammar is not None and not (draft and grammar.num_valid(draft.token_ids[:1])):
                 token_ids = grammar.forced()[: min(self.num_spec_tokens, sequence.num_draft_slots)]
-            if token_ids:
-                drafts.append(Draft(sequence=sequence, token_ids=token_ids))
+                draft = Draft(sequence=sequence, token_ids=token_ids, source="forced")
+            if draft and draft.token_ids:
+                drafts.append(draft)
         return drafts
 
-    def observe(self, outcomes: Many[Outcome]) -> None:
+    def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
         """Tell the inner drafter."""
-        self.inner.observe(outcomes)
+        self.inner.observe(outcomes, num_rows=num_rows)
 
     def end(self, sequence: Sequence) -> None:
         """Tell the inner drafter."""

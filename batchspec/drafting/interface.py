@@ -19,11 +19,22 @@ class Drafter(Protocol):
     def begin(self, sequence: Sequence) -> None:
         """Take note of a sequence that enters the engine, before its first draft."""
 
+    def is_ready(self, sequence: Sequence) -> bool:
+        """Whether the sequence may start to run now; a drafter that learns from others may have to wait for them.
+
+        Once it may, it always may. The oldest sequence of the engine may always.
+        """
+
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:
         """Return drafts of 1 to k token ids for those of the sequences that it has a guess for."""
 
-    def observe(self, outcomes: Many[Outcome]) -> None:
-        """Take note of what one step committed."""
+    def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
+        """Take note of what one step committed.
+
+        Args:
+            outcomes: of the sequences for which a token was sampled.
+            num_rows: tokens that the forward pass computed, prompts included.
+        """
 
     def end(self, sequence: Sequence) -> None:
         """Forget a sequence that has ended."""

@@ -73,5 +73,5 @@ class NgramDrafter(NoDrafter):
                 num_tokens=min(self.num_spec_tokens, sequence.num_draft_slots),
             )
             if token_ids:
-                drafts.append(Draft(sequence=sequence, token_ids=token_ids))
+                drafts.append(Draft(sequence=sequence, token_ids=token_ids, source="ngram"))
         return drafts

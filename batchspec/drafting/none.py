@@ -16,11 +16,15 @@ class NoDrafter:
     def begin(self, sequence: Sequence) -> None:
         """Nothing to note."""
 
+    def is_ready(self, sequence: Sequence) -> bool:  # noqa: ARG002
+        """Return True: it waits for nobody."""
+        return True
+
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:  # noqa: ARG002
         """Return no draft."""
         return []
 
-    def observe(self, outcomes: Many[Outcome]) -> None:
+    def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
         """Nothing to learn."""
 
     def end(self, sequence: Sequence) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from batchspec.drafting import SpeculativeConfig
+from batchspec.drafting.values import named
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults
 from batchspec.settings import LARGEST, EngineSettings
@@ -16,10 +17,6 @@ __all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "t": 10**12}
 _DEFAULT_LOOKUP = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
-_WITHOUT_EFFECT: Mapping[str, Collection[str]] = {
-    "none": ("num_speculative_tokens", *_DEFAULT_LOOKUP, "forced_tokens"),
-    "forced": tuple(_DEFAULT_LOOKUP),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,14 +156,13 @@ def parse_speculative(config: str | None, flags: Mapping[str, Any]) -> Speculati
     """
     given = {key: value for key, value in flags.items() if value is not None}
     if config is None:
-        useless = [key for key in given if key in _WITHOUT_EFFECT.get(given.get("method", "ngram"), ())]
+        useless = [named(key) for key in given if key != "method"] if given.get("method") == "none" else []
         if useless:
-            others = ", ".join(f"--{key.replace('_', '-')}" for key in useless)
-            raise UsageError(f"{others} has no effect with --method {given['method']}: drop one of them.")
+            raise UsageError(f"{', '.join(useless)} has no effect with --method none: drop one of them.")
         is_bare = given.get("method", "ngram") == "ngram" and not any(key in given for key in _DEFAULT_LOOKUP)
         return SpeculativeConfig.from_mapping(_DEFAULT_LOOKUP | given if is_bare else given)
     if given:
-        flag = f"--{next(iter(given)).replace('_', '-')}"
+        flag = named(next(iter(given))).partition(" ")[0]
         raise UsageError(f"{flag} and --speculative-config both configure the drafter: give one of them.")
     try:
         document = json.loads(config)

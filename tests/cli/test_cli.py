@@ -83,7 +83,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["run", "in.jsonl", "--method", "none", "--level", "detailed"], "--method none"),
     (["run", "in.jsonl", "--method", "none", "--prompt-lookup-max", "2"], "no effect"),
     (["run", "in.jsonl", "--method", "none", "--forced-tokens"], "no effect"),
-    (["run", "in.jsonl", "--method", "forced", "--prompt-lookup-max", "2"], "no effect"),
+    (["run", "in.jsonl", "--method", "forced", "--prompt-lookup-max", "2"], "means nothing to the method forced"),
     (["run", "in.jsonl", "--speculative-config", "{"], "not JSON"),
     (["run", "in.jsonl", "--speculative-config", "[]"], "JSON object"),
     (["run", "in.jsonl", "--speculative-config", '{"k": 3}'], "known keys are method, num_speculative_tokens"),

@@ -29,7 +29,11 @@ class Script(NoDrafter):
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:
         return [Draft(sequence=sequence, token_ids=self.token_ids) for sequence in decoding if self.token_ids]
 
-    def observe(self, outcomes: Many[Outcome]) -> None:
+    def is_ready(self, sequence: Sequence) -> bool:
+        self.told.append(("is_ready", sequence))
+        return False
+
+    def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
         self.told.append(("observe", list(outcomes)))
 
     def end(self, sequence: Sequence) -> None:
@@ -74,9 +78,10 @@ def test_the_inner_drafter_is_told_everything() -> None:
     drafter = ForcedDrafter(inner, num_spec_tokens=4)
     sequence = sequence_with(None)
     drafter.begin(sequence)
-    drafter.observe([])
+    assert not drafter.is_ready(sequence)
+    drafter.observe([], num_rows=0)
     drafter.end(sequence)
-    assert inner.told == [("begin", sequence), ("observe", []), ("end", sequence)]
+    assert inner.told == [("begin", sequence), ("is_ready", sequence), ("observe", []), ("end", sequence)]
 
 
 def test_both_configurations_draft_forced_tokens() -> None:
