@@ -22,12 +22,14 @@ class Draft:
         source: which drafter it is from, where there are several.
         token_probs: how likely the drafter takes each token to be accepted if all before it are; None where it has no
             idea.
+        match_length: tokens of the context that led to the proposal.
     """
 
     sequence: Sequence
     token_ids: list[int]
     source: str = ""
     token_probs: list[float] | None = None
+    match_length: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

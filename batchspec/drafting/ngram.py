@@ -20,8 +20,8 @@ __all__ = ["NgramDrafter", "lookup"]
 
 
 @compiled()
-def _find(tokens: NDArray[np.int64], min_length: int, max_length: int) -> int:
-    """Return the position behind the earliest occurrence of the longest repeated suffix, or -1."""
+def _find(tokens: NDArray[np.int64], min_length: int, max_length: int) -> tuple[int, int]:
+    """Return the position behind the earliest occurrence of the longest repeated suffix, or -1; and its length."""
     num_tokens = len(tokens)
     best_length, best_end = min_length - 1, -1
     for end in range(min_length, num_tokens):
@@ -32,11 +32,15 @@ def _find(tokens: NDArray[np.int64], min_length: int, max_length: int) -> int:
             best_length, best_end = length, end
             if length == max_length:
                 break
-    return best_end
+    return best_end, best_length
 
 
-def lookup(tokens: NDArray[np.int64], *, min_length: int, max_length: int, num_tokens: int) -> list[int]:
-    """Return the up to ``num_tokens`` tokens that followed the earlier occurrence; empty if there is none.
+def lookup(
+    tokens: NDArray[np.int64], *, min_length: int, max_length: int, num_tokens: int
+) -> tuple[list[int], int]:
+    """Return the up to ``num_tokens`` tokens that followed the earlier occurrence, and its length.
+
+    Without an earlier occurrence there are no tokens.
 
     Args:
         tokens: int64 (length,), prompt and output so far.
@@ -44,8 +48,8 @@ def lookup(tokens: NDArray[np.int64], *, min_length: int, max_length: int, num_t
         max_length: longest suffix to look for.
         num_tokens: the most tokens to propose.
     """
-    end = int(_find(tokens, min_length, max_length))
-    return [] if end < 0 else cast(list[int], tokens[end : end + num_tokens].tolist())
+    end, length = _find(tokens, min_length, max_length)
+    return ([] if end < 0 else cast(list[int], tokens[end : end + num_tokens].tolist())), length
 
 
 class NgramDrafter(NoDrafter):
@@ -66,12 +70,12 @@ class NgramDrafter(NoDrafter):
         """Return a draft for every sequence whose suffix occurred before and whose context has room."""
         drafts = []
         for sequence in decoding:
-            token_ids = lookup(
+            token_ids, length = lookup(
                 sequence.tokens[: sequence.num_tokens],
                 min_length=self.prompt_lookup_min,
                 max_length=self.prompt_lookup_max,
                 num_tokens=min(self.num_spec_tokens, sequence.num_draft_slots),
             )
             if token_ids:
-                drafts.append(Draft(sequence=sequence, token_ids=token_ids, source="ngram"))
+                drafts.append(Draft(sequence=sequence, token_ids=token_ids, source="ngram", match_length=length))
         return drafts

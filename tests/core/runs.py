@@ -39,6 +39,7 @@ class CheckedScheduler(Scheduler):
             max_num_seqs=inner.max_num_seqs,
             max_num_batched_tokens=inner.max_num_batched_tokens,
             prefix_caching=inner.prefixes is not None,
+            is_ready=inner.waiting.is_ready,
         )
         self.account = OvertakingAccount(most=0 if self.prefixes is None else 2 * self.max_num_seqs)
         self.plans: list[StepPlan] = []

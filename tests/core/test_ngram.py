@@ -22,7 +22,7 @@ def naive(tokens: list[int], *, min_length: int, max_length: int, num_tokens: in
 
 
 def found(tokens: list[int], low: int, high: int, num_tokens: int) -> list[int]:
-    return lookup(np.array(tokens, dtype=np.int64), min_length=low, max_length=high, num_tokens=num_tokens)
+    return lookup(np.array(tokens, dtype=np.int64), min_length=low, max_length=high, num_tokens=num_tokens)[0]
 
 
 @given(
