@@ -1,0 +1,41 @@
+"""A small model of the same vocabulary writes the draft.
+
+After Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (arXiv 2211.17192); the verifier is
+our own (see ``verify``).
+"""
+
+from collections.abc import Sequence as Many
+
+from batchspec.drafting.means import DraftModel
+from batchspec.drafting.none import NoDrafter
+from batchspec.sequence import Sequence
+from batchspec.step import Draft
+
+__all__ = ["DraftModelDrafter"]
+
+
+class DraftModelDrafter(NoDrafter):
+    """Proposes what the draft model would choose in the target's place, with the same noise.
+
+    Args:
+        num_spec_tokens: the most tokens in one draft (k), at least 1.
+        draft_model: writes the drafts.
+    """
+
+    def __init__(self, *, num_spec_tokens: int, draft_model: DraftModel):
+        self.num_spec_tokens = num_spec_tokens
+        self.draft_model = draft_model
+
+    def propose(self, decoding: Many[Sequence]) -> list[Draft]:
+        """Return the drafts of all sequences whose context has room."""
+        asked = [sequence for sequence in decoding if sequence.num_draft_slots]
+        proposals = self.draft_model.propose(asked, num_tokens=self.num_spec_tokens) if asked else []
+        return [
+            Draft(sequence=sequence, token_ids=token_ids[: sequence.num_draft_slots], source="draft_model")
+            for sequence, token_ids in zip(asked, proposals, strict=True)
+            if token_ids
+        ]
+
+    def end(self, sequence: Sequence) -> None:
+        """Let the draft model forget the sequence."""
+        self.draft_model.end(sequence)
