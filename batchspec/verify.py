@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.sampling import decide, score_prompt
+from batchspec.sampling import Choices, decide, score_prompt
 from batchspec.step import StepPlan, TokenMasks, Verdicts
 
 __all__ = ["acceptance_mask", "judge"]
@@ -28,7 +28,7 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
         masks: which tokens the grammars allow; None where no row has one.
     """
     choices = decide(plan.sampled, logits[: plan.num_sampled_rows], masks)
-    target_ids, has_target = choices.target_ids.cpu().numpy(), choices.has_target.cpu().numpy()
+    target_ids, has_target, is_starved = _fetched(choices)
     num_rows = np.array([chunk.num_rows for chunk in plan.sampled], dtype=np.int64)
     firsts = np.cumsum(num_rows) - num_rows
     drafting = [(first, chunk.draft) for first, chunk in zip(firsts, plan.sampled, strict=True) if chunk.draft]
@@ -37,12 +37,21 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
     return Verdicts(
         target_ids=target_ids,
         has_target=has_target,
-        is_starved=choices.is_starved.cpu().numpy(),
+        is_starved=is_starved,
         num_drafted=num_drafted,
         accepted=accepted,
         logprobs=choices.logprobs,
         prompt_logprobs=score_prompt(plan, logits),
     )
+
+
+def _fetched(choices: Choices) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return targets, and whether they are there and whether they are starved, in the host's memory.
+
+    One transfer: it is here that the host waits for the device, and as a rule nowhere else in a step.
+    """
+    together = torch.stack((choices.target_ids, choices.has_target.long(), choices.is_starved.long())).cpu().numpy()
+    return together[0], together[1].astype(np.bool_), together[2].astype(np.bool_)
 
 
 def acceptance_mask(

@@ -15,9 +15,9 @@ from transformers import AttentionInterface
 
 from batchspec.errors import ModelError
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.paging import PackedRows, attend_paged
+from batchspec.model.paging import Rows, attend_paged
 
-__all__ = ["ATTENTION_NAME", "AttentionStep", "PackedRows", "attention_step", "paged_attention"]
+__all__ = ["ATTENTION_NAME", "AttentionStep", "attention_step", "paged_attention"]
 
 ATTENTION_NAME = "batchspec"
 _UNSET = object()
@@ -27,7 +27,7 @@ _UNSET = object()
 class AttentionStep:
     """One forward pass: its rows, its cache, and how many attention calls it has made."""
 
-    rows: PackedRows
+    rows: Rows
     cache: KVCache
     num_calls: int = 0
 
@@ -36,7 +36,7 @@ _STEP: ContextVar[AttentionStep] = ContextVar("batchspec_attention_step")
 
 
 @contextmanager
-def attention_step(rows: PackedRows, cache: KVCache) -> Iterator[AttentionStep]:
+def attention_step(rows: Rows, cache: KVCache) -> Iterator[AttentionStep]:
     """Make rows and cache known to the attention calls of the forward pass inside."""
     step = AttentionStep(rows=rows, cache=cache)
     token = _STEP.set(step)

@@ -26,18 +26,31 @@ class KVCache:
 
     On the CPU the store is float32 whatever the model's dtype, because the kernel computes in float32.
 
+    Where pages are not in strips there are two blocks more than the pool has: the null block, which is always zero and
+    stands for what is not there, and the trash block, into which padding rows are written and which nobody reads.
+
     Args:
         num_blocks: blocks in the pool.
         block_size: tokens in a block.
         dtype: of the store.
         device: of the store.
+        in_strips: whether pages are laid out for the CPU's kernel; None for whether the device is the CPU.
     """
 
-    def __init__(self, *, num_blocks: int, block_size: int, dtype: torch.dtype, device: torch.device):
+    def __init__(
+        self,
+        *,
+        num_blocks: int,
+        block_size: int,
+        dtype: torch.dtype,
+        device: torch.device,
+        in_strips: bool | None = None,
+    ):
         self.num_blocks = num_blocks
         self.block_size = block_size
         self.dtype = dtype
         self.device = device
+        self.in_strips = device.type == "cpu" if in_strips is None else in_strips
         self.layouts: list[KVLayout] = []
         self._layers: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -45,6 +58,16 @@ class KVCache:
     def bytes_per_token(self) -> int:
         """Bytes that one token takes over all layers met so far."""
         return sum(layout.num_elements for layout in self.layouts) * self.dtype.itemsize
+
+    @property
+    def null_slot(self) -> int:
+        """Where an entry stands, ``block * block_size + offset``, that is always zero."""
+        return self.num_blocks * self.block_size
+
+    @property
+    def trash_slot(self) -> int:
+        """Where padding rows are stored."""
+        return (self.num_blocks + 1) * self.block_size
 
     def layer(self, ordinal: int, layout: KVLayout) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the pages (keys, values) of the attention call with that ordinal."""
@@ -57,11 +80,15 @@ class KVCache:
         return self._layers[ordinal]
 
     def _pages(self, num_heads: int, dim: int) -> torch.Tensor:
-        """Return pages in the order that attention on the device wants.
+        """Return pages in the order that attention wants.
 
-        On the CPU (blocks, key heads, block size * dim), the order inside being the kernel's own; elsewhere
+        In strips (blocks, key heads, block size * dim), the order inside being the kernel's own; else
         (blocks, block size, key heads, dim).
         """
-        on_cpu = self.device.type == "cpu"
-        shape = (num_heads, self.block_size * dim) if on_cpu else (self.block_size, num_heads, dim)
-        return torch.empty((self.num_blocks, *shape), dtype=self.dtype, device=self.device)
+        if self.in_strips:
+            shape = (self.num_blocks, num_heads, self.block_size * dim)
+            return torch.empty(shape, dtype=self.dtype, device=self.device)
+        shape = (self.num_blocks + 2, self.block_size, num_heads, dim)
+        pages = torch.empty(shape, dtype=self.dtype, device=self.device)
+        pages[self.num_blocks].zero_()
+        return pages

@@ -7,7 +7,7 @@ import torch
 from batchspec.model.attention import attention_step
 from batchspec.model.cache import KVCache
 from batchspec.model.linear import row_counts
-from batchspec.model.paging import PackedRows
+from batchspec.model.paging import Rows
 
 __all__ = ["ModuleNetwork"]
 
@@ -59,7 +59,7 @@ class ModuleNetwork:
         token_ids: torch.Tensor,
         positions: torch.Tensor,
         *,
-        rows: PackedRows,
+        rows: Rows,
         cache: KVCache,
         wanted: torch.Tensor,
     ) -> torch.Tensor:

@@ -7,7 +7,7 @@ import torch
 
 from batchspec.model.cache import KVCache
 from batchspec.model.linear import RowCounts
-from batchspec.model.paging import PackedRows
+from batchspec.model.paging import Rows
 
 __all__ = ["Network", "Parts"]
 
@@ -46,7 +46,7 @@ class Network(Protocol):
         token_ids: torch.Tensor,
         positions: torch.Tensor,
         *,
-        rows: PackedRows,
+        rows: Rows,
         cache: KVCache,
         wanted: torch.Tensor,
     ) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """Attention over cache pages, for whoever runs a model's layers: new keys and values are stored, then rows attend.
 
-No transformers here: models that are run without it call this, too.
+No transformers here: models that are run without it call this, too. What is done on other devices than the CPU is in
+``device``.
 """
 
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from batchspec.model.device.attend import attend_on_device
+from batchspec.model.device.rows import DeviceRows
 from batchspec.model.kernel import attend_some, store
 from batchspec.model.threads import over_rows, together
 
-__all__ = ["PackedRows", "attend_paged"]
+__all__ = ["PackedRows", "Rows", "attend_paged"]
 
 _WORTH_THREADS = 4_000_000  # products of scores, a quarter of a millisecond; below it threads cost more than they bring
 _WORTH_STORING_TOGETHER = 200_000  # numbers, a tenth of a millisecond or two
@@ -21,7 +24,7 @@ _NO_SINKS = np.empty(0, dtype=np.float32)
 
 @dataclass(frozen=True, kw_only=True)
 class PackedRows:
-    """Where the rows of a packed forward pass belong.
+    """Where the rows of a packed forward pass belong, for the CPU's kernel.
 
     Attributes:
         num_rows: rows that belong to a sequence; padding rows follow them.
@@ -29,7 +32,6 @@ class PackedRows:
         tables: int32 (chunks, most blocks).
         row_chunk: int32 (all rows,), -1 for padding.
         row_position: int32 (all rows,).
-        bounds: (first row, one past the last row, tokens in the sequence so far) of each chunk.
     """
 
     num_rows: int
@@ -37,7 +39,10 @@ class PackedRows:
     tables: NDArray[np.int32]
     row_chunk: NDArray[np.int32]
     row_position: NDArray[np.int32]
-    bounds: list[tuple[int, int, int]]
+
+
+Rows = PackedRows | DeviceRows
+"""Where rows belong: on the CPU, or on a device."""
 
 
 def attend_paged(
@@ -46,7 +51,7 @@ def attend_paged(
     value: torch.Tensor,
     *,
     layer: tuple[torch.Tensor, torch.Tensor],
-    rows: PackedRows,
+    rows: Rows,
     window: int,
     scale: float,
     softcap: float,
@@ -66,10 +71,13 @@ def attend_paged(
         sinks: (query heads,) of extra logits that take probability and carry no value.
 
     Returns:
-        (rows, query heads, Dv), zero in padding rows: float32 on the CPU, the query's type elsewhere.
+        (rows, query heads, Dv), zero in padding rows: float32 from the CPU's kernel, the query's type elsewhere.
     """
-    compute = _attend_on_cpu if query.device.type == "cpu" else _attend_on_device
-    return compute(query, key, value, *layer, rows, window, scale, softcap, sinks)
+    if isinstance(rows, DeviceRows):
+        return attend_on_device(
+            query, key, value, layer=layer, rows=rows, window=window, scale=scale, softcap=softcap, sinks=sinks
+        )
+    return _attend_on_cpu(query, key, value, *layer, rows, window, scale, softcap, sinks)
 
 
 def _attend_on_cpu(
@@ -117,40 +125,3 @@ def _plain(tensor: torch.Tensor) -> NDArray[np.float32]:
     """Return what the kernel reads: float32, the last dimension running fastest."""
     plain: NDArray[np.float32] = tensor.detach().float().contiguous().numpy()
     return plain
-
-
-def _attend_on_device(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    rows: PackedRows,
-    window: int,
-    scale: float,
-    softcap: float,
-    sinks: torch.Tensor | None,
-) -> torch.Tensor:
-    """Do ``attend_paged`` with plain torch operations, one chunk at a time, on any device."""
-    keys.flatten(0, 1)[rows.slots] = key[: rows.num_rows].to(keys.dtype)
-    values.flatten(0, 1)[rows.slots] = value[: rows.num_rows].to(values.dtype)
-    out = query.new_zeros((*query.shape[:2], values.shape[3]))
-    group = query.shape[1] // keys.shape[2]
-    tables = torch.from_numpy(rows.tables).to(query.device)
-    for chunk, (first, last, end) in enumerate(rows.bounds):
-        blocks = tables[chunk, : -(-end // keys.shape[1])].long()
-        k = keys[blocks].flatten(0, 1)[:end].repeat_interleave(group, dim=1)
-        v = values[blocks].flatten(0, 1)[:end].repeat_interleave(group, dim=1)
-        scores = torch.einsum("qhd,khd->hqk", query[first:last].float(), k.float()) * scale
-        if softcap:
-            scores = softcap * (scores / softcap).tanh()
-        row = torch.arange(end - (last - first), end, device=query.device)[:, None]
-        column = torch.arange(end, device=query.device)[None]
-        seen = (column <= row) & (column > row - window) if window else column <= row
-        scores = scores.masked_fill(~seen, -torch.inf)
-        if sinks is not None:
-            column_of_sinks = sinks.float().reshape(-1, 1, 1).expand(-1, last - first, 1)
-            scores = torch.cat([scores, column_of_sinks], dim=-1)
-        weights = scores.softmax(dim=-1)[..., :end]
-        out[first:last] = torch.einsum("hqk,khd->qhd", weights, v.float()).to(out.dtype)
-    return out

@@ -4,9 +4,11 @@ import numpy as np
 import torch
 
 from batchspec.model.cache import KVCache
+from batchspec.model.device.steps import DeviceSteps
 from batchspec.model.linear import RowCounts
 from batchspec.model.network import Network
 from batchspec.model.paging import PackedRows
+from batchspec.model.wanted import wanted_rows
 from batchspec.step import StepPlan
 
 __all__ = ["ModelRunner", "pack"]
@@ -18,6 +20,9 @@ class ModelRunner:
     Rows are padded to numbers at which a row's bits do not depend on its neighbours. That costs little, since weights,
     not rows, are the price.
 
+    Attributes:
+        on_device: runs the steps where the cache is not laid out for the CPU's kernel; else None.
+
     Args:
         network: the model's layers.
         cache: the pages, as many blocks as the scheduler's pool.
@@ -28,6 +33,7 @@ class ModelRunner:
         self.network = network
         self.cache = cache
         self.device = device
+        self.on_device = None if cache.in_strips else DeviceSteps(network=network, cache=cache)
 
     @torch.inference_mode()
     def forward(self, plan: StepPlan) -> torch.Tensor:
@@ -35,32 +41,17 @@ class ModelRunner:
 
         The next pass may overwrite them.
         """
+        if self.on_device is not None:
+            return self.on_device.forward(plan)
         row_counts = self.network.row_counts
-        token_ids, positions, rows = pack(
-            plan, block_size=self.cache.block_size, row_counts=row_counts, device=self.device
-        )
-        wanted = _wanted_rows(plan)
+        token_ids, positions, rows = pack(plan, block_size=self.cache.block_size, row_counts=row_counts)
+        wanted = wanted_rows(plan)
         padded = wanted + [0] * (row_counts(max(1, len(wanted))) - len(wanted))
-        wanted_rows = torch.tensor(padded, device=self.device)
-        logits = self.network.forward(token_ids, positions, rows=rows, cache=self.cache, wanted=wanted_rows)
+        logits = self.network.forward(token_ids, positions, rows=rows, cache=self.cache, wanted=torch.tensor(padded))
         return logits[: len(wanted)]
 
 
-def _wanted_rows(plan: StepPlan) -> list[int]:
-    """Return the packed row numbers whose logits are needed, those before prompt tokens last."""
-    wanted: list[int] = []
-    prompt_rows: list[int] = []
-    end = 0
-    for chunk in plan.chunks:
-        prompt_rows += range(end, end + chunk.num_prompt_rows)
-        end += len(chunk.token_ids)
-        wanted += range(end - chunk.num_rows, end)
-    return wanted + prompt_rows
-
-
-def pack(
-    plan: StepPlan, *, block_size: int, row_counts: RowCounts, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
+def pack(plan: StepPlan, *, block_size: int, row_counts: RowCounts) -> tuple[torch.Tensor, torch.Tensor, PackedRows]:
     """Lay a plan's chunks one behind another and pad them to a permitted number of rows.
 
     Returns:
@@ -74,7 +65,6 @@ def pack(
     slots = np.empty(num_rows, dtype=np.int64)
     row_chunk = np.full(size, -1, dtype=np.int32)
     tables = np.zeros((len(chunks), max(len(chunk.sequence.blocks) for chunk in chunks)), dtype=np.int32)
-    bounds = []
     first = 0
     for index, chunk in enumerate(chunks):
         last, end = first + len(chunk.token_ids), chunk.start + len(chunk.token_ids)
@@ -85,14 +75,12 @@ def pack(
         slots[first:last] = tables[index, positions[first:last] // block_size].astype(np.int64) * block_size
         slots[first:last] += positions[first:last] % block_size
         row_chunk[first:last] = index
-        bounds.append((first, last, end))
         first = last
     rows = PackedRows(
         num_rows=num_rows,
-        slots=torch.from_numpy(slots).to(device),
+        slots=torch.from_numpy(slots),
         tables=tables,
         row_chunk=row_chunk,
         row_position=positions.astype(np.int32),
-        bounds=bounds,
     )
-    return torch.from_numpy(token_ids).to(device), torch.from_numpy(positions).to(device), rows
+    return torch.from_numpy(token_ids), torch.from_numpy(positions), rows

@@ -1,4 +1,7 @@
-"""The target's own token for each logit row, and what was asked for about it."""
+"""The target's own token for each logit row, and what was asked for about it.
+
+On a device, greedy rows and rows of which only the temperature matters are chosen without waiting for it.
+"""
 
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
@@ -9,6 +12,7 @@ import torch
 from batchspec.sampling.draw import draw, draw_on_device
 from batchspec.sampling.largest import largest
 from batchspec.sampling.logprobs import token_logprobs
+from batchspec.sampling.moving import beside
 from batchspec.sampling.noise import noise_key
 from batchspec.sampling.processing import process, warp
 from batchspec.sampling.rows import Row, rows_to_process
@@ -66,19 +70,24 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
         best, is_left = largest(processed)
         has_target[numbers] &= is_left
         target_ids[numbers] = _draw(block, processed, best=best)
-        logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
+        if any(row.sampling.logprobs is not None for row in block):
+            logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
     is_starved = is_finite & ~has_target
     return Choices(target_ids=target_ids, has_target=has_target, is_starved=is_starved, logprobs=logprobs)
 
 
 def _numbers(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
-    return torch.tensor([row.number for row in rows], device=logits.device)
+    return beside(logits, np.array([row.number for row in rows], dtype=np.int64))
 
 
 def _draw_simple(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
     """Return int64 (rows,) drawn from the raw logits (all rows, vocabulary), of which only the temperature matters."""
     if logits.device.type != "cpu":
-        return _gumbel_max(rows, warp(rows, logits[_numbers(rows, logits)].double()))
+        size = max(1, _BLOCK_SIZE // logits.shape[-1])
+        blocks = [rows[first : first + size] for first in range(0, len(rows), size)]
+        return torch.cat(
+            [_gumbel_max(block, warp(block, logits[_numbers(block, logits)].double())) for block in blocks]
+        )
     numbers = _numbers(rows, logits)
     if logits.dtype not in (torch.float32, torch.float64):
         logits, numbers = logits[numbers].float(), torch.arange(len(rows))
@@ -94,7 +103,7 @@ def _draw(rows: Many[Row], processed: torch.Tensor, *, best: torch.Tensor) -> to
     places = [i for i, row in enumerate(rows) if row.sampling.temperature > 0]
     if not places:
         return best
-    index = torch.tensor(places, device=processed.device)
+    index = beside(processed, np.array(places, dtype=np.int64))
     sampled = [rows[i] for i in places]
     warped = warp(sampled, processed if len(places) == len(rows) else processed[index])
     chosen = best.index_copy(0, index, _gumbel_max(sampled, warped))

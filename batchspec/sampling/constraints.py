@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from batchspec.sampling.entries import Entries
+from batchspec.sampling.moving import beside
 from batchspec.sampling.rows import Row
 from batchspec.step import TokenMasks
 
@@ -30,7 +31,7 @@ def remove_forbidden(block: torch.Tensor, rows: Many[Row], *, masks: TokenMasks 
     if allowed:
         entries = Entries.collect(allowed, block=block)
         kept = entries.read(block)
-        block[[i for i, _, _ in allowed]] = -torch.inf
+        block[beside(block, np.array([i for i, _, _ in allowed], dtype=np.int64))] = -torch.inf
         entries.write(block, kept)
     forbidden = [(i, ids, -np.inf) for i, row in enumerate(rows) if (ids := forbidden_ids(row))]
     if forbidden:
@@ -64,7 +65,7 @@ def _remove_masked(block: torch.Tensor, rows: Many[Row], masks: TokenMasks) -> N
     if not masked:
         return
     words = masks.bits[[place for _, place in masked]]
-    octets = torch.from_numpy(words.astype("<i4").view(np.uint8)).to(block.device)
+    octets = beside(block, words.astype("<i4").view(np.uint8))
     bits = (octets[:, :, None] >> torch.arange(8, dtype=torch.uint8, device=block.device)) & 1
     forbidden = bits.flatten(start_dim=1)[:, : block.shape[-1]] == 0
     width = forbidden.shape[-1]

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from batchspec.compiled import compiled
-from batchspec.sampling.noise import gumbel_noise, signed
+from batchspec.sampling.moving import beside
+from batchspec.sampling.noise import gumbel_noise
 
 __all__ = ["draw", "draw_on_device"]
 
@@ -62,14 +63,15 @@ def draw(logits: Any, rows: Any, highest: Any, temperature: Any, keys: Any) -> A
 
 
 def draw_on_device(logits: torch.Tensor, keys: list[int]) -> torch.Tensor:
-    """Return the same as ``draw`` by torch operations, on any device.
+    """Return the same as ``draw`` by torch operations, on any device, which nobody has to wait for.
+
+    All tokens get their noise: to find those that can win would mean to ask the device how many they are.
 
     Args:
         logits: float64 (rows, vocabulary).
         keys: (rows,), from ``noise.noise_key``.
     """
-    key = torch.tensor([signed(key) for key in keys], device=logits.device)
-    rows, tokens = (logits >= logits.amax(dim=-1, keepdim=True) - _NOISE_RANGE).nonzero(as_tuple=True)
-    perturbed = torch.full_like(logits, -torch.inf)
-    perturbed[rows, tokens] = logits[rows, tokens] + gumbel_noise(key[rows], tokens)
-    return perturbed.argmax(dim=-1)
+    key = beside(logits, np.array(keys, dtype=np.uint64).view(np.int64))[:, None]
+    noise = gumbel_noise(key, torch.arange(logits.shape[-1], device=logits.device)[None])
+    can_win = logits >= logits.amax(dim=-1, keepdim=True) - _NOISE_RANGE
+    return torch.where(can_win, logits + noise, -torch.inf).argmax(dim=-1)

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from batchspec.sampling.moving import beside
+
 __all__ = ["Entries"]
 
 
@@ -42,9 +44,9 @@ class Entries:
         token = np.concatenate(tokens)
         known = (token >= 0) & (token < block.shape[-1])
         return cls(
-            rows=torch.from_numpy(np.concatenate(rows)[known]).to(block.device),
-            tokens=torch.from_numpy(token[known]).to(block.device),
-            amounts=torch.from_numpy(np.concatenate(amounts)[known]).to(block.device),
+            rows=beside(block, np.concatenate(rows)[known]),
+            tokens=beside(block, token[known]),
+            amounts=beside(block, np.concatenate(amounts)[known]),
         )
 
     def read(self, block: torch.Tensor) -> torch.Tensor:

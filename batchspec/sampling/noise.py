@@ -21,7 +21,7 @@ def gumbel_noise(key: torch.Tensor, vocabulary: torch.Tensor) -> torch.Tensor:
 
     Args:
         key: int64, the bits of ``noise_key``.
-        vocabulary: int64 of the same shape, token ids.
+        vocabulary: int64 of the same shape, or of one that goes with it, token ids.
     """
     bits = _mix(key + signed(_GOLDEN) * (vocabulary + 1))
     uniform = ((_shift(bits, 12)).double() + 0.5) * 2.0**-52  # strictly inside (0, 1), exact in float64

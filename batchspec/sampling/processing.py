@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence as Many
 
+import numpy as np
 import torch
 
 from batchspec.sampling.constraints import remove_forbidden
+from batchspec.sampling.moving import beside
 from batchspec.sampling.penalties import add_bias, apply_penalties
 from batchspec.sampling.rows import Row
 from batchspec.sampling.truncation import scale, truncate
@@ -21,7 +23,7 @@ def process(rows: Many[Row], logits: torch.Tensor, *, masks: TokenMasks | None =
         logits: (all rows, vocabulary), the model's own, any floating dtype; stays as it is.
         masks: the grammars' masks of the whole step.
     """
-    block = logits[torch.tensor([row.number for row in rows], device=logits.device)].double()
+    block = logits[beside(logits, np.array([row.number for row in rows], dtype=np.int64))].double()
     remove_forbidden(block, rows, masks=masks)
     add_bias(block, rows)
     apply_penalties(block, rows)

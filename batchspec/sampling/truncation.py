@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
+from functools import partial
 
+import numpy as np
 import torch
 
-__all__ = ["scale", "truncate"]
+from batchspec.sampling.moving import beside
+from batchspec.sampling.nucleus import keep_nucleus
 
-_MARGIN = 1e-9  # far above the rounding of a logarithm, far below any difference that matters
+__all__ = ["scale", "truncate"]
 
 
 def scale(logits: torch.Tensor, *, temperature: Many[float]) -> torch.Tensor:
@@ -20,7 +23,7 @@ def scale(logits: torch.Tensor, *, temperature: Many[float]) -> torch.Tensor:
         logits: float64 (rows, vocabulary).
         temperature: for each row, above 0.
     """
-    divisor = torch.tensor(temperature, dtype=torch.float64, device=logits.device)[:, None]
+    divisor = beside(logits, np.array(temperature, dtype=np.float64))[:, None]
     return (logits - logits.amax(dim=-1, keepdim=True)) / divisor
 
 
@@ -38,9 +41,10 @@ def truncate(logits: torch.Tensor, *, top_k: Many[int], top_p: Many[float], min_
     """
     num_vocabulary = logits.shape[-1]
     keep_k = {row: min(k, num_vocabulary) for row, k in enumerate(top_k) if k}
-    logits = _on_rows(logits, keep_k, dtype=torch.int64, keep=_keep_likeliest)
+    likeliest = partial(_keep_likeliest, most=max(keep_k.values(), default=0))
+    logits = _on_rows(logits, keep_k, dtype=torch.int64, keep=likeliest)
     keep_p = {row: p for row, p in enumerate(top_p) if p < 1}
-    logits = _on_rows(logits, keep_p, dtype=logits.dtype, keep=_keep_nucleus)
+    logits = _on_rows(logits, keep_p, dtype=logits.dtype, keep=keep_nucleus)
     keep_above = {row: p for row, p in enumerate(min_p) if p}
     return _on_rows(logits, keep_above, dtype=logits.dtype, keep=_keep_above_floor)
 
@@ -55,37 +59,16 @@ def _on_rows(
     """Return the logits with the rows that have a bound truncated; the very same tensor if none has."""
     if not bounds:
         return logits
-    bound = torch.tensor(list(bounds.values()), dtype=dtype, device=logits.device)[:, None]
+    bound = beside(logits, np.array(list(bounds.values()))).to(dtype)[:, None]
     if len(bounds) == len(logits):
         return keep(logits, bound)
-    rows = torch.tensor(list(bounds), device=logits.device)
+    rows = beside(logits, np.array(list(bounds), dtype=np.int64))
     return logits.index_copy(0, rows, keep(logits[rows], bound))
 
 
-def _keep_likeliest(logits: torch.Tensor, top_k: torch.Tensor) -> torch.Tensor:
-    kth = logits.topk(int(top_k.max()), dim=-1).values.gather(-1, top_k - 1)
+def _keep_likeliest(logits: torch.Tensor, top_k: torch.Tensor, *, most: int) -> torch.Tensor:
+    kth = logits.topk(most, dim=-1).values.gather(-1, top_k - 1)
     return logits.masked_fill(logits < kth, -torch.inf)
-
-
-def _keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
-    """Sort only what may be in the nucleus.
-
-    Tokens no likelier than (1 - top_p) / vocabulary are not: all of them together do not reach 1 - top_p, which is what
-    may be removed.
-    """
-    num_vocabulary = logits.shape[-1]
-    log_total = logits.logsumexp(dim=-1, keepdim=True)
-    floor = log_total + ((1 - top_p) / num_vocabulary).log() - _MARGIN
-    kept = torch.full_like(logits, -torch.inf)
-    for row, candidates in enumerate(logits >= floor):
-        ids = candidates.nonzero().squeeze(-1)
-        values, order = logits[row, ids].sort(stable=True)
-        probs = (values - log_total[row]).exp()
-        removed = probs.cumsum(dim=-1) + (1 - probs.sum()).clamp(min=0) <= 1 - top_p[row]
-        removed[-1:] = False
-        ids = ids[order[~removed]]
-        kept[row, ids] = logits[row, ids]
-    return kept
 
 
 def _keep_above_floor(logits: torch.Tensor, min_p: torch.Tensor) -> torch.Tensor:

@@ -17,10 +17,15 @@ BLOCK_SIZE = 4
 
 
 class Pages:
-    """A runner over scattered pages, fed by hand."""
+    """A runner over scattered pages, fed by hand.
 
-    def __init__(self, network: Network):
-        cache = KVCache(num_blocks=64, block_size=BLOCK_SIZE, dtype=torch.float32, device=CPU)
+    Args:
+        network: what it runs.
+        in_strips: whether pages are the CPU kernel's, or those of other devices.
+    """
+
+    def __init__(self, network: Network, *, in_strips: bool = True):
+        cache = KVCache(num_blocks=64, block_size=BLOCK_SIZE, dtype=torch.float32, device=CPU, in_strips=in_strips)
         self.runner = ModelRunner(network=network, cache=cache, device=CPU)
         self.free = np.random.default_rng(1).permutation(64).tolist()
 

@@ -42,7 +42,13 @@ def generate_alone(module: Any, prompts: list[list[int]], *, max_tokens: int) ->
     return answers
 
 
-def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = None, **settings: Any) -> EngineCore:
+def engine_for(
+    module: Any,
+    answers: dict[tuple[int, ...], list[int]] | None = None,
+    *,
+    in_strips: bool | None = None,
+    **settings: Any,
+) -> EngineCore:
     """Return an engine over an admitted module; it drafts two tokens of the known answer, then a wrong one."""
 
     def script(sequence: Sequence) -> list[int]:
@@ -52,7 +58,11 @@ def engine_for(module: Any, answers: dict[tuple[int, ...], list[int]] | None = N
 
     settings = {"num_blocks": 24, "block_size": 4, "max_num_batched_tokens": 16, "max_model_len": 64} | settings
     cache = KVCache(
-        num_blocks=settings["num_blocks"], block_size=settings["block_size"], dtype=torch.float32, device=CPU
+        num_blocks=settings["num_blocks"],
+        block_size=settings["block_size"],
+        dtype=torch.float32,
+        device=CPU,
+        in_strips=in_strips,
     )
     return make_engine(
         model=ModelRunner(network=ModuleNetwork(module), cache=cache, device=CPU),

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from hypothesis import strategies as st
 
 from batchspec.model.cache import KVCache, KVLayout
 from batchspec.model.kernel import store
-from batchspec.model.paging import PackedRows, _attend_on_cpu, _attend_on_device
+from batchspec.model.paging import PackedRows, attend_paged
 
 
 @dataclass(kw_only=True)
@@ -39,7 +40,7 @@ class Layout:
         keys = np.full((sum(counts), self.block_size, self.num_kv_heads, self.dim), np.nan, dtype=np.float32)
         values = np.full((*keys.shape[:3], self.value_dim), np.nan, dtype=np.float32)
         slots = np.empty(num_rows, dtype=np.int64)
-        bounds, first, used = [], 0, 0
+        first, used = 0, 0
         for chunk, ((total, new), count) in enumerate(zip(self.lengths, counts, strict=True)):
             tables[chunk, :count] = order[used : used + count]
             where = tables[chunk, np.arange(total) // self.block_size], np.arange(total) % self.block_size
@@ -48,7 +49,6 @@ class Layout:
             slots[first : first + new] = (where[0] * np.int64(self.block_size) + where[1])[total - new :]
             row_chunk[first : first + new] = chunk
             row_position[first : first + new] = np.arange(total - new, total)
-            bounds.append((first, first + new, total))
             first, used = first + new, used + count
         heads = self.num_kv_heads * self.group
         query = random.standard_normal((num_rows + self.num_padding, heads, self.dim), dtype=np.float32)
@@ -58,29 +58,57 @@ class Layout:
             tables=tables,
             row_chunk=row_chunk,
             row_position=row_position,
-            bounds=bounds,
         )
         sinks = torch.from_numpy(random.standard_normal(heads, dtype=np.float32)) if self.has_sinks else None
         tensors = {"query": torch.from_numpy(query), "keys": torch.from_numpy(keys)}
         return tensors | {"values": torch.from_numpy(values), "rows": rows, "sinks": sinks}
 
 
-def compute(layout: Layout, tensors: dict[str, Any], *, on_device: bool = False) -> torch.Tensor:
-    """Return (rows, heads, Dv) from the compiled kernel, or from the torch operations meant for other devices.
+LAYOUTS = st.builds(
+    Layout,
+    lengths=st.lists(
+        st.integers(1, 40).flatmap(lambda total: st.tuples(st.just(total), st.integers(1, total))),
+        min_size=1,
+        max_size=4,
+    ),
+    num_kv_heads=st.integers(1, 3),
+    group=st.integers(1, 4),
+    dim=st.sampled_from([1, 2, 7, 8, 24, 33, 64]),
+    value_dim=st.sampled_from([1, 5, 16, 64]),
+    block_size=st.sampled_from([1, 3, 8, 16]),
+    window=st.sampled_from([0, 1, 2, 7, 100]),
+    softcap=st.sampled_from([0.0, 0.5, 30.0]),
+    has_sinks=st.booleans(),
+    num_padding=st.integers(0, 3),
+    seed=st.integers(0, 1000),
+)
 
-    The rows' own keys and values are not in the pages before.
-    """
-    query, keys, values, rows = (tensors[name] for name in ("query", "keys", "values", "rows"))
-    own = torch.zeros(len(query), dtype=torch.int64)
+
+def compute(layout: Layout, tensors: dict[str, Any]) -> torch.Tensor:
+    """Return (rows, heads, Dv) from the compiled kernel."""
+    key, value, keys, values = fresh(tensors)
+    return attend_paged(
+        tensors["query"],
+        key,
+        value,
+        layer=kernel_pages(keys, values),
+        rows=tensors["rows"],
+        window=layout.window,
+        scale=0.3,
+        softcap=layout.softcap,
+        sinks=tensors["sinks"],
+    )
+
+
+def fresh(tensors: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the rows' own keys and values, and pages without them, by (block, offset)."""
+    keys, values, rows = tensors["keys"].clone(), tensors["values"].clone(), tensors["rows"]
+    own = torch.zeros(len(tensors["query"]), dtype=torch.int64)
     own[: rows.num_rows] = rows.slots
     key, value = keys.flatten(0, 1)[own], values.flatten(0, 1)[own]
-    keys, values = keys.clone(), values.clone()
     for pages in (keys, values):
         pages.flatten(0, 1)[rows.slots] = torch.nan
-    if not on_device:
-        keys, values = kernel_pages(keys, values)
-    attend = _attend_on_device if on_device else _attend_on_cpu
-    return attend(query, key, value, keys, values, rows, layout.window, 0.3, layout.softcap, tensors["sinks"])
+    return key, value, keys, values
 
 
 def kernel_pages(keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,7 +131,6 @@ def alone(tensors: dict[str, Any], row: int) -> dict[str, Any]:
         tables=rows.tables[chunk : chunk + 1].copy(),
         row_chunk=rows.row_chunk[row : row + 1] * 0,
         row_position=rows.row_position[row : row + 1].copy(),
-        bounds=[],
     )
     return tensors | {"query": tensors["query"][row : row + 1], "rows": only}
 

@@ -1,4 +1,4 @@
-"""The compiled kernel and the torch operations against the definition, and the kernel's bits against themselves."""
+"""The compiled kernel against the definition, and its bits against themselves."""
 
 import subprocess
 import sys
@@ -16,35 +16,14 @@ from batchspec.model.attending import lanes
 from batchspec.model.attending.exponential import exp, tanh
 from batchspec.model.attending.vectors import LANES
 
-from .paging import Layout, alone, compute, plain
-
-LAYOUTS = st.builds(
-    Layout,
-    lengths=st.lists(
-        st.integers(1, 40).flatmap(lambda total: st.tuples(st.just(total), st.integers(1, total))),
-        min_size=1,
-        max_size=4,
-    ),
-    num_kv_heads=st.integers(1, 3),
-    group=st.integers(1, 4),
-    dim=st.sampled_from([1, 2, 7, 8, 24, 33, 64]),
-    value_dim=st.sampled_from([1, 5, 16, 64]),
-    block_size=st.sampled_from([1, 3, 8, 16]),
-    window=st.sampled_from([0, 1, 2, 7, 100]),
-    softcap=st.sampled_from([0.0, 0.5, 30.0]),
-    has_sinks=st.booleans(),
-    num_padding=st.integers(0, 3),
-    seed=st.integers(0, 1000),
-)
+from .paging import LAYOUTS, Layout, alone, compute, plain
 
 
 @given(LAYOUTS)
 @settings(max_examples=150, deadline=None)
-def test_both_kernels_follow_the_definition(layout: Layout) -> None:
+def test_the_kernel_follows_the_definition(layout: Layout) -> None:
     tensors = layout.tensors()
-    expected = plain(layout, tensors)
-    assert torch.allclose(compute(layout, tensors).double(), expected, atol=2e-5)
-    assert torch.allclose(compute(layout, tensors, on_device=True).double(), expected, atol=2e-5)
+    assert torch.allclose(compute(layout, tensors).double(), plain(layout, tensors), atol=2e-5)
 
 
 def test_padding_rows_are_zero() -> None:

@@ -10,7 +10,7 @@ from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
-from batchspec.model.paging import PackedRows, attend_paged
+from batchspec.model.paging import Rows, attend_paged
 from batchspec.model.threads import over_rows
 
 __all__ = ["Decoder"]
@@ -65,7 +65,7 @@ class Decoder:
         token_ids: torch.Tensor,
         positions: torch.Tensor,
         *,
-        rows: PackedRows,
+        rows: Rows,
         cache: KVCache,
         wanted: torch.Tensor,
     ) -> torch.Tensor:
@@ -109,7 +109,7 @@ class Decoder:
         normed: torch.Tensor,
         *,
         turn: tuple[torch.Tensor, torch.Tensor],
-        rows: PackedRows,
+        rows: Rows,
         cache: KVCache,
     ) -> torch.Tensor:
         """Return what attention adds to the stream (rows, hidden)."""

@@ -1,0 +1,49 @@
+"""The nucleus of a distribution: the smallest set of likeliest tokens whose probability reaches top-p."""
+
+import torch
+
+__all__ = ["keep_nucleus", "keep_nucleus_at_once"]
+
+_MARGIN = 1e-9  # far above the rounding of a logarithm, far below any difference that matters
+
+
+def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
+    """Return the logits with what is outside of each row's nucleus set to minus infinity.
+
+    Only what may be in the nucleus is sorted. Tokens no likelier than (1 - top_p) / vocabulary are not: all of them
+    together do not reach 1 - top_p, which is what may be removed.
+
+    Args:
+        logits: float64 (rows, vocabulary).
+        top_p: float64 (rows, 1), below 1.
+    """
+    if logits.device.type != "cpu":
+        return keep_nucleus_at_once(logits, top_p)
+    log_total = logits.logsumexp(dim=-1, keepdim=True)
+    kept = torch.full_like(logits, -torch.inf)
+    for row, candidates in enumerate(logits >= _floor(log_total, top_p, num_vocabulary=logits.shape[-1])):
+        ids = candidates.nonzero().squeeze(-1)
+        values, order = logits[row, ids].sort(stable=True)
+        probs = (values - log_total[row]).exp()
+        removed = probs.cumsum(dim=-1) + (1 - probs.sum()).clamp(min=0) <= 1 - top_p[row]
+        removed[-1:] = False
+        ids = ids[order[~removed]]
+        kept[row, ids] = logits[row, ids]
+    return kept
+
+
+def keep_nucleus_at_once(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
+    """Return the same as ``keep_nucleus`` without asking the device how many tokens may be in it: all are sorted."""
+    log_total = logits.logsumexp(dim=-1, keepdim=True)
+    is_candidate = logits >= _floor(log_total, top_p, num_vocabulary=logits.shape[-1])
+    values, order = logits.masked_fill(~is_candidate, -torch.inf).sort(dim=-1, stable=True)
+    probs = (values - log_total).exp()
+    outside = (1 - probs.sum(dim=-1, keepdim=True)).clamp(min=0)
+    removed = probs.cumsum(dim=-1) + outside <= 1 - top_p
+    removed[:, -1] = False
+    return torch.empty_like(logits).scatter_(-1, order, values.masked_fill(removed, -torch.inf))
+
+
+def _floor(log_total: torch.Tensor, top_p: torch.Tensor, *, num_vocabulary: int) -> torch.Tensor:
+    """Return float64 (rows, 1): logits below are outside of the nucleus."""
+    return log_total + ((1 - top_p) / num_vocabulary).log() - _MARGIN

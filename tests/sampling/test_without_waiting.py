@@ -1,0 +1,74 @@
+"""On a device tokens are chosen without asking it for anything; a device without data cannot be asked."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batchspec.params import SamplingParams
+from batchspec.sampling import decide
+from batchspec.sampling.nucleus import keep_nucleus, keep_nucleus_at_once
+from batchspec.step import StepPlan
+from batchspec.verify import judge
+
+from .contexts import Context
+
+VOCAB = 700
+CASES: dict[str, dict[str, Any]] = {
+    "greedy": {"temperature": 0.0},
+    "seeded": {"temperature": 0.8, "seed": 3},
+    "truncated": {"temperature": 0.8, "seed": 3, "top_k": 20, "top_p": 0.9, "min_p": 0.01},
+    "penalised": {"temperature": 0.0, "repetition_penalty": 1.2, "frequency_penalty": 0.1, "logit_bias": ((3, 1.0),)},
+    "limited": {"temperature": 0.7, "allowed_token_ids": (1, 5, 7), "min_tokens": 9},
+}
+
+
+def context_with(sampling: SamplingParams) -> Context:
+    return Context(
+        prompt=[2, 1], output=[5], draft=[2, 6, 3], sampling=sampling, bad_words=((6,),), stop_ids=frozenset({0})
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_asked(name: str) -> None:
+    chunks = [context_with(SamplingParams(**CASES[name])).chunk() for _ in range(3)]
+    logits = torch.empty(sum(chunk.num_rows for chunk in chunks), VOCAB, device="meta")
+    choices = decide(chunks, logits)
+    assert {each.device.type for each in (choices.target_ids, choices.has_target, choices.is_starved)} == {"meta"}
+
+
+def test_the_verdict_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched = []
+    original = torch.Tensor.cpu
+
+    def counted(tensor: torch.Tensor) -> torch.Tensor:
+        fetched.append(tensor.shape)
+        return original(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "cpu", counted)
+    chunks = [context_with(SamplingParams(temperature=0.0)).chunk() for _ in range(3)]
+    verdicts = judge(StepPlan(chunks=chunks), torch.randn(12, VOCAB))
+    assert fetched == [(3, 12)]
+    assert verdicts.target_ids.shape == verdicts.has_target.shape == verdicts.is_starved.shape == (12,)
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.0, 1.0, 8.0]), top_p=st.floats(1e-6, 1 - 1e-6))
+def test_the_nucleus_at_once_is_the_nucleus(seed: int, spread: float, top_p: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(5, VOCAB, generator=generator).double() * spread
+    logits[0] = logits[0].round()  # with ties
+    logits[1, 20:] = -torch.inf
+    logits[2] = -torch.inf
+    bound = torch.full((5, 1), top_p, dtype=torch.float64)
+    found, expected = keep_nucleus_at_once(logits, bound), keep_nucleus(logits, bound)
+    is_decided = _is_decided(logits, top_p)
+    assert torch.equal(found[is_decided], expected[is_decided])
+
+
+def _is_decided(logits: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Return bool (rows,): whether no sum of probabilities is so close to the bound that rounding decides."""
+    below = logits.sort(dim=-1).values.softmax(dim=-1).cumsum(dim=-1)
+    return ((below - (1 - top_p)).abs() > 1e-12).all(dim=-1) | below.isnan().any(dim=-1)
