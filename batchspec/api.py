@@ -17,6 +17,7 @@ from batchspec.acceptance import AcceptanceRecorder, Level
 from batchspec.counters import Counters
 from batchspec.desk import Progress
 from batchspec.drafting import SpeculativeConfig
+from batchspec.drafting.generations import Generations
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults, parse_row
 from batchspec.files.intake import plain_row, take_rows
@@ -24,6 +25,7 @@ from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report.bodies import body_facts
 from batchspec.request import Intake, Request
 from batchspec.settings import EngineSettings
+from batchspec.source_counters import SourceCounters
 
 __all__ = ["Engine", "Progress"]
 
@@ -179,6 +181,16 @@ class Engine:
         return self._core.counters
 
     @property
+    def sources(self) -> SourceCounters:
+        """Draft tokens by the drafter that they are from: ``totals()``."""
+        return self._core.sources
+
+    @property
+    def generations(self) -> Generations | None:
+        """The outputs that the drafter learns from; None if it learns from none."""
+        return self._core.drafter.generations
+
+    @property
     def defaults(self) -> RowDefaults:
         """What requests are sampled with where they do not say, the model's own defaults included."""
         return self._defaults
@@ -204,8 +216,8 @@ class Engine:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about what ``auto`` came to, for whoever waits for the run."""
-        return self._notes
+        """Sentences about what ``auto`` came to and how it runs here, for whoever waits for the run."""
+        return tuple(self._notes)
 
     @property
     def dimensions(self) -> dict[str, int]:

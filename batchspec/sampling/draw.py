@@ -74,4 +74,4 @@ def draw_on_device(logits: torch.Tensor, keys: list[int]) -> torch.Tensor:
     key = beside(logits, np.array(keys, dtype=np.uint64).view(np.int64))[:, None]
     noise = gumbel_noise(key, torch.arange(logits.shape[-1], device=logits.device)[None])
     can_win = logits >= logits.amax(dim=-1, keepdim=True) - _NOISE_RANGE
-    return torch.where(can_win, logits + noise, -torch.inf).argmax(dim=-1)
+    return (logits + noise).masked_fill_(~can_win, -torch.inf).argmax(dim=-1)

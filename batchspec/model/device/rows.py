@@ -88,8 +88,8 @@ class DeviceRows:
         """int64 (tiles, keys): the page entry of each position; the null slot where the sequence has none."""
         column = torch.arange(self.num_keys, device=self.slots.device)
         blocks = self.tables[self.tile_sequence][:, column // self.block_size].long()
-        is_there = column < self.lengths[self.tile_sequence][:, None]
-        return torch.where(is_there, blocks * self.block_size + column % self.block_size, self.null_slot)
+        is_absent = column >= self.lengths[self.tile_sequence][:, None]
+        return (blocks * self.block_size + column % self.block_size).masked_fill_(is_absent, self.null_slot)
 
     def seen(self, *, window: int, group: int) -> torch.Tensor:
         """Return bool (tiles, group * tile rows, keys): the positions that each row sees; made once for all layers.
