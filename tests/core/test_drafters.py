@@ -30,7 +30,9 @@ class OnlyOnes:
 
 grammars = st.sampled_from([None, OnlyOnes()])
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=24)
-every_drafter = pytest.mark.parametrize("method", ["none", "ngram", "forced", "ngram+forced"])
+every_drafter = pytest.mark.parametrize(
+    "method", ["none", "ngram", "forced", "ngram+forced", "suffix", "suffix+forced", "auto"]
+)
 
 
 def drafter_of(name: str, *, k: int = 3) -> Drafter:

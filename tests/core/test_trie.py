@@ -31,9 +31,7 @@ def test_the_continuation_of_a_growing_text(text: list[int], depth: int, limit: 
             assert found.token_ids == []
             continue
         most = min(limit, lengths[-1])
-        expected = walk(
-            [past], past[end - lengths[-1] :], ignored=1, depth=depth, limit=most, min_prob=min_prob
-        )
+        expected = walk([past], past[end - lengths[-1] :], ignored=1, depth=depth, limit=most, min_prob=min_prob)
         assert (found.token_ids, found.match_length) == (expected[0], lengths[-1])
         assert found.token_probs == pytest.approx(expected[1])
 

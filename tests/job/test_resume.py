@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from batchspec.desk import Desk
+from batchspec.drafting import SpeculativeConfig
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults
@@ -163,3 +164,26 @@ def test_the_checkpoint_is_plain_json(run_lines: RunLines, tmp_path: Path) -> No
     run_lines(ROWS[:3])
     document = json.loads((tmp_path / "run" / "checkpoint.json").read_text())
     assert document["num_records"] == len(read_responses(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("num_steps", [40, 75])
+def test_what_the_drafter_has_learnt_from_outputs_is_learnt_again(
+    run_lines: RunLines, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, num_steps: int
+) -> None:
+    """The acceptance of every request is the same as without the interruption, though others' outputs decide it."""
+    rows = [prompt(f"{i}", text="Write a sentence about the harbour.", max_tokens=12 + i % 3) for i in range(150)]
+    suffix = {"speculative": SpeculativeConfig.from_mapping({"method": "suffix"}), "max_num_seqs": 16}
+    outcome, whole = run_lines(rows, run_dir=tmp_path / "whole", **suffix)
+    assert outcome.report is not None
+    assert outcome.report["sources"]["suffix_global"]["num_steps"] > 0
+    with monkeypatch.context() as patch:
+        stop_after(patch, num_steps)
+        _, part = run_lines(rows, **suffix)
+    assert 0 < len(part) < len(rows)
+    outcome, records = run_lines(rows, **suffix)
+    assert without_time(records) == without_time(whole)
+    assert outcome.report is not None
+    assert outcome.report["reconciliation"]["num_differences"] == 0
+    totals, counters = outcome.report["sources"], outcome.report["counters"]
+    for kind in ("num_draft_tokens", "num_accepted_draft_tokens"):
+        assert sum(counts[kind] for counts in totals.values()) == counters[kind]

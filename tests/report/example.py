@@ -13,6 +13,12 @@ CATEGORIES = ("code edit", "correct", "extract", "question", "story", "table")
 RATES = (0.7, 0.6, 0.9, 0.5, 0.2, 0.8)
 
 
+SOURCES = {
+    "suffix_global": {"num_steps": 120, "num_draft_tokens": 900, "num_accepted_draft_tokens": 702},
+    "ngram": {"num_steps": 33, "num_draft_tokens": 99, "num_accepted_draft_tokens": 20},
+}
+
+
 def sums_of(seed: int) -> AcceptanceSums:
     """The sums of a few requests that carry no metrics of their own."""
     total = sum_recorders(random_recorders(seed=seed, num=3, num_spec_tokens=K, rates=RATES))
@@ -50,4 +56,5 @@ def example_document(*, fault: AcceptanceSums | None = None, with_metrics: bool 
             num_output_tokens=document["tokens"]["completion_tokens"],
             elapsed_seconds=4.25,
         ),
+        sources=SOURCES if with_metrics else None,
     )

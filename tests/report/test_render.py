@@ -40,6 +40,7 @@ def test_keys_stand_in_a_fixed_order() -> None:
         "acceptance",
         "categories",
         "counters",
+        "sources",
         "reconciliation",
         "definitions",
     ]

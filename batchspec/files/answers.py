@@ -1,0 +1,110 @@
+"""The answers in an earlier run's responses, by request, as token ids."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from batchspec.errors import UsageError
+
+__all__ = ["RecordedAnswers"]
+
+
+class RecordedAnswers:
+    """Answers that stay in their file until they are asked for; of several to one request the last counts.
+
+    Args:
+        path: JSONL of OpenAI batch responses, such as a run's ``responses.jsonl``.
+        encode: token ids of a text. The ids in the record are taken where there are some, since a text may be spelled
+            in several ways.
+
+    Raises:
+        UsageError: the file cannot be read, or a line of it is not a JSON object; the last may be torn.
+    """
+
+    def __init__(self, path: str, *, encode: Callable[[str], list[int]]):
+        self._path = Path(path)
+        self._encode = encode
+        self._offsets: dict[str, int] = {}
+        for offset, record in self._scan():
+            name = record.get("custom_id")
+            if isinstance(name, str) and _choices(record):
+                self._offsets[name] = offset
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def answer_to(self, custom_id: str, sample_index: int) -> NDArray[np.int64] | None:
+        """Return the answer to a request, int64 (n,), or that of its first sample; None where there is none."""
+        offset = self._offsets.get(custom_id)
+        if offset is None:
+            return None
+        choices = _choices(self._record_at(offset))
+        return self._token_ids(choices[sample_index if sample_index < len(choices) else 0])
+
+    def latest(self, most: int) -> Iterator[NDArray[np.int64]]:
+        """Yield the last so many answers, in their order; -1 for all."""
+        offsets = deque(sorted(self._offsets.values()), maxlen=None if most < 0 else most)
+        for offset in offsets:
+            for choice in _choices(self._record_at(offset)):
+                yield self._token_ids(choice)
+
+    def _token_ids(self, choice: Mapping[str, Any]) -> NDArray[np.int64]:
+        token_ids = choice.get("token_ids")
+        if not isinstance(token_ids, list):
+            message = choice.get("message")
+            text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
+            token_ids = self._encode(text) if isinstance(text, str) else []
+        return np.array(token_ids, dtype=np.int64)
+
+    def _record_at(self, offset: int) -> dict[str, Any]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(offset)
+                record: dict[str, Any] = orjson.loads(file.readline())
+                return record
+        except (OSError, orjson.JSONDecodeError) as error:
+            raise UsageError(
+                f"{self._path} changed while it was being recalled: leave it as it is"
+            ) from error
+
+    def _scan(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the offset and the record of every line."""
+        offset = 0
+        try:
+            with self._path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    record = _parse(line)
+                    if record is None and line.endswith(b"\n") and line.strip():
+                        raise UsageError(
+                            f"{self._path} line {number} is not a record: recall from a file of responses, such as "
+                            "an earlier run's responses.jsonl"
+                        )
+                    if record is not None:
+                        yield offset, record
+                    offset += len(line)
+        except OSError as error:
+            raise UsageError(
+                f"{self._path} cannot be recalled ({error.strerror or error}): give an earlier run's responses.jsonl"
+            ) from error
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _choices(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the choices of a response in the order of their numbers; none for an error, or a list of chunks."""
+    response = record.get("response")
+    body = response.get("body") if isinstance(response, Mapping) else None
+    choices = body.get("choices") if isinstance(body, Mapping) else None
+    found = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return sorted(found, key=lambda choice: choice.get("index") or 0)

@@ -1,0 +1,160 @@
+"""Draft lengths by measured cost: what is kept is what pays, and nothing is lost when nothing pays."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batchspec.drafting.adaptive import AdaptiveDrafter, best_number
+from batchspec.drafting.costs import StepCosts
+from batchspec.drafting.estimates import AcceptanceEstimates
+from batchspec.sequence import Sequence
+from batchspec.step import Draft, Outcome
+from batchspec.testing import ScriptedDrafter
+
+from .sequences import decoding
+
+
+def costs_of(seconds: Callable[[int], float], *, up_to: int = 64) -> StepCosts:
+    costs = StepCosts()
+    for rows in range(1, up_to + 1):
+        costs.observe(num_rows=rows, seconds=seconds(rows))
+    return costs
+
+
+def test_costs_lie_on_lines_between_and_beyond_the_sizes_that_were_seen() -> None:
+    costs = StepCosts()
+    costs.observe(num_rows=8, seconds=1.0)
+    assert costs.seconds(np.array([1, 8, 90])).tolist() == [1.0, 1.0, 1.0]
+    costs.observe(num_rows=16, seconds=2.0)
+    assert costs.seconds(np.array([4, 8, 12, 16, 32])).tolist() == [1.0, 1.0, 1.5, 2.0, 4.0]
+    assert costs.most_rows == 24
+    assert costs.table() == {8: 1.0, 16: 2.0}
+
+
+def test_costs_take_no_notice_of_a_delay_and_forget() -> None:
+    costs = StepCosts()
+    for seconds in (1.0, 9.0, 1.1, 1.0, 1.2):
+        costs.observe(num_rows=4, seconds=seconds)
+    costs.observe(num_rows=64, seconds=5.0)
+    assert costs.seconds(np.array([4])) == pytest.approx([1.0])
+    assert costs.is_known(64)
+    for _ in range(501):
+        costs.observe(num_rows=4, seconds=3.0)
+    assert not costs.is_known(64)
+    assert costs.seconds(np.array([4])) == pytest.approx([3.0])
+
+
+def test_free_rows_admit_everything_and_dear_ones_nothing() -> None:
+    chances = [[0.9, 0.8, 0.1], [0.5]]
+    free = costs_of(lambda _: 1.0)
+    assert best_number(2, chances, free)[0] == 4
+    dear = costs_of(lambda rows: float(rows))
+    assert best_number(2, chances, dear) == (0, 1.0)
+
+
+@given(
+    chances=st.lists(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=5), min_size=1, max_size=5),
+    per_row=st.floats(0.0, 1.0), drafting=st.floats(0.0, 2.0),
+)  # fmt: skip
+def test_no_other_choice_brings_more_tokens_a_second(
+    chances: list[list[float]], per_row: float, drafting: float
+) -> None:
+    survival = [[float(chance) for chance in np.cumprod(each)] for each in chances]
+    costs = costs_of(lambda rows: 1.0 + per_row * rows)
+    number, gain = best_number(len(survival), survival, costs, drafting=drafting)
+    ranked = sorted((chance for each in survival for chance in each), reverse=True)
+
+    def rate(num_drafted: int) -> float:
+        seconds = float(costs.seconds(np.array([len(survival) + num_drafted]))[0])
+        return (len(survival) + sum(ranked[:num_drafted])) / seconds
+
+    assert rate(number) == pytest.approx(max(rate(n) for n in range(len(ranked) + 1)))
+    seconds = float(costs.seconds(np.array([len(survival) + number]))[0])
+    assert gain == pytest.approx(rate(number) * seconds / (seconds + drafting) / rate(0))
+
+
+class Steps:
+    """A machine whose steps take what a function of their rows says, and a target that accepts so many draft tokens."""
+
+    def __init__(
+        self, seconds: Callable[[int], float], *, num_accepted: int, num_sequences: int, drafting: float = 0.0
+    ):
+        self.now = 0.0
+        self.seconds = seconds
+        self.num_accepted = num_accepted
+        self.num_asked = 0
+        self.num_tokens = 0
+        self.sequences = [decoding([1, 2, 3]) for _ in range(num_sequences)]
+
+        def script(_: Sequence) -> list[int]:
+            self.num_asked += 1
+            self.now += drafting / num_sequences
+            return [7] * 4
+
+        inner = ScriptedDrafter(num_spec_tokens=4, script=script)
+        self.drafter = AdaptiveDrafter(
+            inner, estimates=AcceptanceEstimates(), costs=StepCosts(), clock=lambda: self.now
+        )
+
+    def run(self, num_steps: int) -> list[int]:
+        """Return the number of draft tokens of every step."""
+        drafted = []
+        for _ in range(num_steps):
+            drafts = {id(draft.sequence): draft for draft in self.drafter.propose(self.sequences)}
+            outcomes = [self._outcome(sequence, drafts.get(id(sequence))) for sequence in self.sequences]
+            num_rows = sum(1 + outcome.num_drafted for outcome in outcomes)
+            self.now += self.seconds(num_rows)
+            self.drafter.observe(outcomes, num_rows=num_rows)
+            drafted.append(num_rows - len(self.sequences))
+            self.num_tokens += sum(1 + outcome.num_accepted for outcome in outcomes)
+        return drafted
+
+    def _outcome(self, sequence: Sequence, draft: Draft | None) -> Outcome:
+        num_drafted = 0 if draft is None else len(draft.token_ids)
+        return Outcome(
+            sequence=sequence,
+            token_ids=[],
+            num_drafted=num_drafted,
+            num_accepted=min(num_drafted, self.num_accepted),
+            seconds=1.0,
+        )
+
+
+def test_drafts_grow_where_rows_are_free() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.01 * rows, num_accepted=4, num_sequences=4)
+    drafted = steps.run(40)
+    assert drafted[0] == 0
+    assert drafted[1] <= 2
+    assert drafted[-10:] == [16] * 10
+
+
+def test_drafts_end_where_the_target_stops_accepting() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.2 * rows, num_accepted=2, num_sequences=1)
+    assert set(steps.run(200)[-50:]) == {2}
+
+
+@pytest.mark.parametrize("drafting", [0.0, 0.3])
+def test_where_nothing_pays_next_to_nothing_is_lost(drafting: float) -> None:
+    steps = Steps(lambda rows: 0.1 * rows, num_accepted=0, num_sequences=16, drafting=drafting)
+    steps.run(400)
+    plain = 400 * 1.6
+    assert steps.num_tokens == 400 * 16
+    assert steps.now < 1.02 * plain
+    assert steps.num_asked < 16 * 40
+
+
+def test_a_drafter_that_costs_more_than_it_brings_is_left_alone() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.001 * rows, num_accepted=1, num_sequences=2, drafting=3.0)
+    steps.run(400)
+    assert steps.now < 1.1 * 400 * 1.002
+    assert steps.num_tokens >= 800
+
+
+def test_a_change_of_acceptance_is_noticed() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.3 * rows, num_accepted=0, num_sequences=1)
+    steps.run(100)
+    steps.num_accepted = 4
+    assert sum(steps.run(1500)[-100:]) > 200
