@@ -33,7 +33,7 @@ class Counters:
     ):
         self.registry = CollectorRegistry() if registry is None else registry
         self.num_spec_tokens = num_spec_tokens
-        self._labels = {"model_name": model_name, "engine": engine}
+        self.labels = {"model_name": model_name, "engine": engine}
         self._children: dict[str, Counter] = {}
         self._seen: dict[str, int] = {}
         self._drafts = self._counter("spec_decode_num_drafts", "Verification steps that had a draft.")
@@ -68,23 +68,23 @@ class Counters:
         )
 
     def _counter(self, name: str, text: str) -> Counter:
-        child = Counter(f"vllm:{name}", text, labelnames=_LABELS, registry=self.registry).labels(**self._labels)
+        child = Counter(f"vllm:{name}", text, labelnames=_LABELS, registry=self.registry).labels(**self.labels)
         self._children[name] = child
         return child
 
     def _split_counter(self, name: str, text: str, *, label: str, values: tuple[str, ...]) -> dict[str, Counter]:
         """Return one counter for each value of a further label, all of them present from the start."""
         family = Counter(f"vllm:{name}", text, labelnames=(*_LABELS, label), registry=self.registry)
-        split = {value: family.labels(**self._labels, **{label: value}) for value in values}
+        split = {value: family.labels(**self.labels, **{label: value}) for value in values}
         self._children |= {f"{name}/{value}": child for value, child in split.items()}
         return split
 
     def _gauge(self, name: str, text: str) -> Gauge:
-        return Gauge(f"vllm:{name}", text, labelnames=_LABELS, registry=self.registry).labels(**self._labels)
+        return Gauge(f"vllm:{name}", text, labelnames=_LABELS, registry=self.registry).labels(**self.labels)
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         family = Histogram(f"vllm:{name}", text, labelnames=_LABELS, registry=self.registry, buckets=buckets)
-        return family.labels(**self._labels)
+        return family.labels(**self.labels)
 
     def observe_drafts(self, *, num_drafted: NDArray[np.int64], accepted: NDArray[np.bool_]) -> None:
         """Count one step's verification from the batch-level result.
@@ -151,7 +151,7 @@ class Counters:
         }
 
     def _read(self, name: str, **labels: str) -> int:
-        value = self.registry.get_sample_value(f"vllm:{name}_total", self._labels | labels)
+        value = self.registry.get_sample_value(f"vllm:{name}_total", self.labels | labels)
         return int(value or 0)
 
     def exposition(self) -> str:

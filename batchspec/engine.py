@@ -18,6 +18,7 @@ from batchspec.errors import RequestError
 from batchspec.request import Intake, Request
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
+from batchspec.source_counters import SourceCounters
 from batchspec.step import Outcome, StepPlan, TokenMasks
 from batchspec.verify import judge
 
@@ -71,6 +72,7 @@ class EngineCore:
         self.scheduler = scheduler
         self.drafter = drafter
         self.counters = counters
+        self.sources = SourceCounters(labels=counters.labels, registry=counters.registry)
         self.grammars = grammars
         self.clock = clock
         self.desk = Desk(tokenizer=tokenizer, limits=limits, grammars=grammars, add=self._add, drop=self._drop)
@@ -89,6 +91,7 @@ class EngineCore:
         outcomes = self.scheduler.commit(plan, verdicts, now=self._now)
         self.counters.observe_drafts(num_drafted=verdicts.num_drafted, accepted=verdicts.accepted)
         self.drafter.observe(outcomes, num_rows=plan.num_tokens)
+        self.sources.observe(outcomes)
         self._observe(outcomes)
         self.desk.observe(outcomes)
         return self.scheduler.reap()

@@ -1,7 +1,8 @@
 """From a model's name and plain settings to an engine: how long sequences may be, how many pages there are."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.compiled import is_stored
 from batchspec.counters import Counters
 from batchspec.drafting import make_drafter
+from batchspec.drafting.generations import Generations
+from batchspec.drafting.means import Means
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
+from batchspec.files import RecordedAnswers
 from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
+from batchspec.model.device.opening import PAGE_SIZE, page_size, record_steps
 from batchspec.model.generation import GenerationDefaults
 from batchspec.model.kernel import attend_some
 from batchspec.model.load import LoadedModel, load_model
@@ -27,7 +32,7 @@ from batchspec.settings import EngineSettings
 
 __all__ = ["EngineSettings", "Launched", "build_engine", "launch"]
 
-BLOCK_SIZE = 16
+BLOCK_SIZE = PAGE_SIZE
 _SMALL_MODEL = 30_000_000  # parameters below which one thread does as well as two, and far better on a busy machine
 _SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
 
@@ -40,14 +45,14 @@ class Launched:
         core: the engine.
         dimensions: what the settings came to on this machine.
         resolved: what ``auto`` came to.
-        notes: sentences about it.
+        notes: sentences about it; more may come while the engine runs.
         generation_defaults: what the model's generation_config.json states.
     """
 
     core: EngineCore
     dimensions: Mapping[str, int]
     resolved: Mapping[str, Any]
-    notes: tuple[str, ...]
+    notes: Many[str]
     generation_defaults: GenerationDefaults
 
 
@@ -76,7 +81,8 @@ def launch(
     """
     name = EMBEDDED_TARGET if model is None else model
     loaded = load_model(name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl)
-    core = build_engine(loaded, settings)
+    notes = [note for note in (loaded.dtype_reason, _compiling(loaded.device)) if note]
+    core = build_engine(loaded, settings, note=notes.append)
     pool = core.scheduler.pool
     return Launched(
         core=core,
@@ -91,8 +97,9 @@ def launch(
             "device": loaded.device.type,
             "model_impl": loaded.network.implementation,
             "model_fingerprint": loaded.fingerprint,
+            **_learning(core.drafter.generations),
         },
-        notes=tuple(note for note in (loaded.dtype_reason, _compiling(loaded.device)) if note),
+        notes=notes,
         generation_defaults=loaded.generation_defaults,
     )
 
@@ -104,8 +111,19 @@ def _compiling(device: torch.device) -> str:
     return "compiling for this processor, which is done once and takes about ten seconds"
 
 
-def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
+def _unheard(note: str) -> None:
+    """Tell nobody."""
+
+
+def build_engine(
+    loaded: LoadedModel, settings: EngineSettings, *, note: Callable[[str], None] = _unheard
+) -> EngineCore:
     """Return an engine that runs the model.
+
+    Args:
+        loaded: the model.
+        settings: of the engine.
+        note: told, in sentences, what the user should know about how it runs here.
 
     Raises:
         UsageError: when the settings do not fit the model or the memory.
@@ -116,17 +134,29 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
             f"--max-model-len {max_model_len} is beyond the model's context; give at most {loaded.context_length}."
         )
     _settle_threads(loaded)
-    drafter = make_drafter(settings.speculative)
-    pool = BlockPool(num_blocks=_num_blocks(loaded, settings, max_model_len), block_size=BLOCK_SIZE)
+    drafter = make_drafter(settings.speculative, _means(loaded, settings))
+    block_size = page_size(loaded.device, loaded.dtype)
+    num_blocks = _num_blocks(loaded, settings, max_model_len, block_size=block_size)
+    pool = BlockPool(num_blocks=num_blocks, block_size=block_size)
     on_cpu = loaded.device.type == "cpu"
     cache = KVCache(
         num_blocks=pool.num_blocks,
-        block_size=BLOCK_SIZE,
+        block_size=pool.block_size,
         dtype=torch.float32 if on_cpu else loaded.dtype,
         device=loaded.device,
     )
+    runner = ModelRunner(network=loaded.network, cache=cache, device=loaded.device)
+    if runner.on_device is not None:
+        record_steps(
+            runner.on_device,
+            max_num_seqs=settings.max_num_seqs,
+            max_num_batched_tokens=settings.max_num_batched_tokens,
+            max_model_len=max_model_len,
+            num_spec_tokens=drafter.num_spec_tokens,
+            note=note,
+        )
     return EngineCore(
-        runner=ModelRunner(network=loaded.network, cache=cache, device=loaded.device),
+        runner=runner,
         tokenizer=loaded.tokenizer,
         scheduler=Scheduler(
             pool=pool,
@@ -149,6 +179,22 @@ def build_engine(loaded: LoadedModel, settings: EngineSettings) -> EngineCore:
     )
 
 
+def _learning(generations: Generations | None) -> dict[str, Any]:
+    """Return, for the manifest, which outputs of the job a request's drafts are made from."""
+    if generations is None:
+        return {}
+    size = generations.size
+    return {"drafts_learn_from": f"outputs of requests with an index below {size} * (its own // {size} - 1)"}
+
+
+def _means(loaded: LoadedModel, settings: EngineSettings) -> Means:
+    """Return what drafters may ask for; nothing of it is loaded before they do."""
+    return Means(
+        max_num_seqs=settings.max_num_seqs,
+        answers=lambda path: RecordedAnswers(path, encode=loaded.tokenizer.encode_plain),
+    )
+
+
 def _settle_threads(loaded: LoadedModel) -> None:
     """Run a small model on one thread: its operations are over before a second one has woken up.
 
@@ -158,10 +204,10 @@ def _settle_threads(loaded: LoadedModel) -> None:
         torch.set_num_threads(1)
 
 
-def _num_blocks(loaded: LoadedModel, settings: EngineSettings, max_model_len: int) -> int:
+def _num_blocks(loaded: LoadedModel, settings: EngineSettings, max_model_len: int, *, block_size: int) -> int:
     """Return the pool size: what was asked for, else enough for a full batch within a share of free memory."""
-    bytes_per_block = loaded.bytes_per_token * BLOCK_SIZE
-    longest = num_blocks_for(max_model_len, block_size=BLOCK_SIZE)
+    bytes_per_block = loaded.bytes_per_token * block_size
+    longest = num_blocks_for(max_model_len, block_size=block_size)
     if settings.kv_cache_memory is None:
         share = int(_free_memory(loaded.device) * _SHARE_OF_MEMORY[loaded.device.type])
         num_blocks = min(settings.max_num_seqs * longest, share // bytes_per_block)
@@ -171,7 +217,7 @@ def _num_blocks(loaded: LoadedModel, settings: EngineSettings, max_model_len: in
         remedy = f"set --kv-cache-memory to at least {longest * bytes_per_block} bytes or a smaller --max-model-len"
     if num_blocks < longest:
         raise UsageError(
-            f"the key-value cache would hold {num_blocks * BLOCK_SIZE} tokens, "
+            f"the key-value cache would hold {num_blocks * block_size} tokens, "
             f"less than one sequence of {max_model_len}; {remedy}."
         )
     return num_blocks

@@ -2,8 +2,8 @@
 
 A step over n sequences and m draft tokens takes T(n + m) seconds and brings n + (sum of their survival probabilities)
 tokens. The m likeliest tokens with the greatest quotient are admitted; since survival never grows along a draft, they
-are the beginnings of drafts. This is goodput of TurboSpec (Liu et al., arXiv 2406.14066) with the choice across requests
-of TETRIS (Wu et al., arXiv 2502.15197), by times measured while running.
+are the beginnings of drafts. This is the goodput of TurboSpec (Liu et al., arXiv 2406.14066) with the choice across
+requests of TETRIS (Wu et al., arXiv 2502.15197), by times measured while running.
 """
 
 import time
@@ -17,6 +17,7 @@ import numpy as np
 
 from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.estimates import AcceptanceEstimates
+from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
@@ -24,8 +25,9 @@ from batchspec.step import Draft, Outcome
 __all__ = ["AdaptiveDrafter", "best_number"]
 
 _MOST_SAMPLES = 9  # that a median is taken of
-_MISSES = 4  # decisions in a row after which the inner drafter is asked less often
-_MOST_SKIPPED = 64  # steps
+_MISSES = 3  # decisions in a row after which the inner drafter is asked less often
+_MOST_SKIPPED = 64  # steps, unless asking takes longer than it may
+_SHARE = 0.02  # of the time that asking without avail may take
 
 
 class AdaptiveDrafter:
@@ -61,6 +63,11 @@ class AdaptiveDrafter:
         """The most tokens in one draft (k)."""
         return self.inner.num_spec_tokens
 
+    @property
+    def generations(self) -> Generations | None:
+        """Those of the inner drafter."""
+        return self.inner.generations
+
     def begin(self, sequence: Sequence) -> None:
         """Tell the inner drafter."""
         self.inner.begin(sequence)
@@ -70,7 +77,7 @@ class AdaptiveDrafter:
         return self.inner.is_ready(sequence)
 
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:
-        """Return the beginnings of the inner drafts that pay; none while it is unknown what a step without them takes."""
+        """Return what pays of the inner drafts; none while it is unknown what a step without them takes."""
         kept = self._choose(decoding) if decoding and self._is_worth_asking(len(decoding)) else []
         self._kept = {id(draft.sequence): draft for draft in kept}
         self._started = self._clock()
@@ -81,8 +88,11 @@ class AdaptiveDrafter:
         if not self.costs.is_known(num_sequences):
             return False
         self._num_skipped += 1
-        if self._num_misses >= _MISSES and self._num_skipped < min(_MOST_SKIPPED, 2 ** (self._num_misses - _MISSES)):
-            return False
+        if self._num_misses >= _MISSES:
+            plain = float(self.costs.seconds(np.array([num_sequences]))[0])
+            pause = median(self._drafting) / (_SHARE * plain) if plain else 0.0
+            if self._num_skipped < max(pause, min(_MOST_SKIPPED, 2 ** (self._num_misses - _MISSES))):
+                return False
         self._num_skipped = 0
         return True
 
@@ -127,7 +137,8 @@ def best_number(
         The number, and how many times as fast the step is with them, their making included, as without any.
     """
     chances = np.sort(np.array([chance for each in survival for chance in each]))[::-1]
-    numbers = np.arange(len(chances) + 1)
+    numbers = np.arange(1 + max(0, min(len(chances), costs.most_rows - num_sequences)))
+    chances = chances[: len(numbers) - 1]
     gains = num_sequences + np.concatenate([[0.0], np.cumsum(chances)])
     seconds = costs.seconds(num_sequences + numbers)
     best = int(np.argmax(gains / seconds))
@@ -140,7 +151,7 @@ def _cut(draft: Draft, length: int) -> Draft:
 
 
 def _lengths(survival: list[list[float]], number: int) -> list[int]:
-    """Return how much of each draft is kept when the ``number`` likeliest tokens of all are; of as likely ones the first."""
+    """Return how much of each draft is kept when the ``number`` likeliest tokens of all are."""
     ranked = sorted((-chance, place, index) for index, each in enumerate(survival) for place, chance in enumerate(each))
     lengths = [0] * len(survival)
     for _, _, index in ranked[:number]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence as Many
 
 from batchspec.drafting.estimates import AcceptanceEstimates
+from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
@@ -39,6 +40,11 @@ class AutoDrafter:
     @property
     def _all(self) -> list[Drafter]:
         return [*self.drafters, *([] if self.last is None else [self.last])]
+
+    @property
+    def generations(self) -> Generations | None:
+        """Those of the drafter that has some."""
+        return next((drafter.generations for drafter in self._all if drafter.generations is not None), None)
 
     def begin(self, sequence: Sequence) -> None:
         """Tell everyone."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as Many
 
+from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
@@ -22,6 +23,11 @@ class ForcedDrafter:
     def __init__(self, inner: Drafter, *, num_spec_tokens: int):
         self.inner = inner
         self.num_spec_tokens = num_spec_tokens
+
+    @property
+    def generations(self) -> Generations | None:
+        """Those of the inner drafter."""
+        return self.inner.generations
 
     def begin(self, sequence: Sequence) -> None:
         """Tell the inner drafter."""

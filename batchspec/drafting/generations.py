@@ -8,6 +8,7 @@ So that one very long output does not keep everyone waiting, only the beginning 
 of two generations before, a number that depends on texts alone.
 """
 
+from collections.abc import Callable
 from statistics import median
 
 import numpy as np
@@ -30,13 +31,19 @@ class Generations:
     Args:
         size: requests of a generation.
         context: tokens of the prompt's end that are kept before every output.
+
+    Attributes:
+        on_output: called with request index, sample index and output when a sequence has ended.
+        visible: the outputs of generations that are certain, until they are taken.
+        num_settled: generations that are certain.
     """
 
     def __init__(self, *, size: int, context: int):
         self.size = size
         self.context = context
+        self.on_output: Callable[[int, int, Output], None] | None = None
         self.visible: dict[int, list[Output]] = {}
-        self.num_settled = 0  # generations whose visible outputs are certain
+        self.num_settled = 0
         self._requests: dict[int, dict[int, Sequence | Output]] = {}
         self._lengths = [_FIRST_LENGTH, _FIRST_LENGTH]
         self._awaited: Sequence | None = None
@@ -55,7 +62,10 @@ class Generations:
         samples = self._requests.get(sequence.request_index, {})
         if samples.get(sequence.sample_index) is sequence:
             has_failed = sequence.finish_reason in (None, "error")
-            samples[sequence.sample_index] = np.zeros(0, dtype=np.int64) if has_failed else self._text(sequence)
+            output = np.zeros(0, dtype=np.int64) if has_failed else self._text(sequence)
+            samples[sequence.sample_index] = output
+            if self.on_output is not None and not has_failed:
+                self.on_output(sequence.request_index, sequence.sample_index, output)
 
     def remember(self, index: int, sample_index: int, output: Output) -> None:
         """Take in an output that an earlier part of the same run has made."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence as Many
 from typing import Protocol
 
+from batchspec.drafting.generations import Generations
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
 
@@ -15,6 +16,10 @@ class Drafter(Protocol):
     @property
     def num_spec_tokens(self) -> int:
         """The most tokens in one draft (k); 0 when speculation is off."""
+
+    @property
+    def generations(self) -> Generations | None:
+        """The earlier outputs of the job that it learns from; None if it learns from none."""
 
     def begin(self, sequence: Sequence) -> None:
         """Take note of a sequence that enters the engine, before its first draft."""

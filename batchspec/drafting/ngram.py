@@ -35,9 +35,7 @@ def _find(tokens: NDArray[np.int64], min_length: int, max_length: int) -> tuple[
     return best_end, best_length
 
 
-def lookup(
-    tokens: NDArray[np.int64], *, min_length: int, max_length: int, num_tokens: int
-) -> tuple[list[int], int]:
+def lookup(tokens: NDArray[np.int64], *, min_length: int, max_length: int, num_tokens: int) -> tuple[list[int], int]:
     """Return the up to ``num_tokens`` tokens that followed the earlier occurrence, and its length.
 
     Without an earlier occurrence there are no tokens.

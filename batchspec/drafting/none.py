@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as Many
 
+from batchspec.drafting.generations import Generations
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
 
@@ -12,6 +13,7 @@ class NoDrafter:
     """Proposes nothing; also the parent of drafters that need not keep track of sequences."""
 
     num_spec_tokens = 0
+    generations: Generations | None = None
 
     def begin(self, sequence: Sequence) -> None:
         """Nothing to note."""

@@ -103,9 +103,7 @@ class RecallDrafter(NoDrafter):
         if not memory.is_lost:
             token_ids = memory.answer[memory.place : memory.place + num_tokens].tolist()
             if token_ids:
-                return Draft(
-                    sequence=sequence, token_ids=token_ids, source="recall", match_length=memory.matched
-                )
+                return Draft(sequence=sequence, token_ids=token_ids, source="recall", match_length=memory.matched)
         tokens = sequence.tokens[: sequence.num_tokens]
         found = NOTHING
         if num_tokens:

@@ -77,9 +77,7 @@ def _recall(config: SpeculativeConfig, means: Means) -> Drafter:
 
 
 def _draft_model(config: SpeculativeConfig, means: Means) -> Drafter:
-    return DraftModelDrafter(
-        num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model(config.model)
-    )
+    return DraftModelDrafter(num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model(config.model))
 
 
 def _auto(config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates) -> Drafter:

@@ -23,9 +23,7 @@ class SharedOutputs:
         most_nodes: of a trie; beyond it, too, the older half is forgotten.
     """
 
-    def __init__(
-        self, generations: Generations, *, max_depth: int, most_outputs: int, most_nodes: int = _MOST_NODES
-    ):
+    def __init__(self, generations: Generations, *, max_depth: int, most_outputs: int, most_nodes: int = _MOST_NODES):
         self.generations = generations
         self.most_outputs = most_outputs
         self.most_nodes = most_nodes

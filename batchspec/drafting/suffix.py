@@ -106,4 +106,10 @@ class SuffixDrafter(NoDrafter):
 def _draft_of(found: Continuation, sequence: Sequence, *, source: str) -> Draft | None:
     if not found.token_ids:
         return None
-    return Draft(sequence=sequence, token_ids=found.token_ids, source=source, token_probs=found.token_probs, match_length=found.match_length)
+    return Draft(
+        sequence=sequence,
+        token_ids=found.token_ids,
+        source=source,
+        token_probs=found.token_probs,
+        match_length=found.match_length,
+    )

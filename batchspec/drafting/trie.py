@@ -87,7 +87,9 @@ class SuffixTrie:
         self._sizes[1] += 1
         self._sizes[2] = 0
 
-    def continuation(self, tokens: NDArray[np.int64], *, num_tokens: int, factor: float, min_prob: float) -> Continuation:
+    def continuation(
+        self, tokens: NDArray[np.int64], *, num_tokens: int, factor: float, min_prob: float
+    ) -> Continuation:
         """Return how the present text goes on, by the longest suffix of it that occurred before in it.
 
         Args:
@@ -155,7 +157,9 @@ class Reader:
         arrays, sizes = self.trie._arrays, self.trie._sizes
         self._length = follow(recent, *arrays, sizes, self._places, 0 if len(recent) < len(tokens) else self._length)
 
-    def continuation(self, tokens: NDArray[np.int64], *, num_tokens: int, factor: float, min_prob: float) -> Continuation:
+    def continuation(
+        self, tokens: NDArray[np.int64], *, num_tokens: int, factor: float, min_prob: float
+    ) -> Continuation:
         """Return how the text goes on, by its longest suffix that is in the trie and followed by anything.
 
         Args:

@@ -4,11 +4,13 @@ Input: ``open_source`` checks a path, ``read_requests`` streams it. Output: ``op
 ``create_journal`` and ``open_for_resume`` give the journal in it, ``responses_to_parquet`` converts what it holds.
 """
 
+from batchspec.files.answers import RecordedAnswers
 from batchspec.files.defaults import RowDefaults
 from batchspec.files.finished import FinishedIndices, record_index
 from batchspec.files.identity import Columns
 from batchspec.files.journal import Journal, create_journal, read_records
 from batchspec.files.outputs import check_not_input, check_output, check_writable
+from batchspec.files.outputs_log import OutputsLog
 from batchspec.files.parquet_out import RESPONSE_SCHEMA, read_responses, responses_to_parquet
 from batchspec.files.reader import read_requests
 from batchspec.files.resume import Recovery, open_for_resume
@@ -25,6 +27,8 @@ __all__ = [
     "FinishedIndices",
     "InputSource",
     "Journal",
+    "OutputsLog",
+    "RecordedAnswers",
     "Recovery",
     "RowDefaults",
     "RunState",

@@ -17,6 +17,7 @@ OWN_FILES = (
     "checkpoint.json",
     "responses.jsonl",
     "responses.parquet",
+    "outputs.jsonl",
     "metrics.prom",
     "report.json",
     "report.md",

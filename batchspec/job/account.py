@@ -29,6 +29,7 @@ class RunAccount:
         return {
             "elapsed_seconds": self.elapsed_seconds + elapsed_seconds,
             "counters": self.engine.counters.snapshot(),
+            "sources": self.engine.sources.totals(),
             "unreported": {cause: sums.totals() for cause, sums in unreported.items()},
             "in_flight": self.engine.in_flight().totals(),
         }
@@ -37,6 +38,7 @@ class RunAccount:
         """Count on from a checkpoint; what was in flight then is computed again and stays named as interrupted."""
         self.elapsed_seconds = state["elapsed_seconds"]
         self.engine.counters.restore(state["counters"])
+        self.engine.sources.restore(state.get("sources", {}))
         for cause, totals in state["unreported"].items():
             self._carry(cause, AcceptanceSums.from_totals(totals))
         self._carry("interrupted", AcceptanceSums.from_totals(state["in_flight"]))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
@@ -20,6 +21,7 @@ from batchspec.files import (
     read_requests,
 )
 from batchspec.job.account import RunAccount
+from batchspec.job.memory import OutputsMemory
 from batchspec.job.opening import OpenedJob, check_resolved, open_job
 from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
 from batchspec.job.serve import serve_metrics
@@ -84,13 +86,17 @@ class _Run:
     def serve(self) -> JobOutcome:
         """Serve what is left to serve, then close."""
         started = time.monotonic()
-        with self._open_journal() as journal, stop_on_signal(self.engine, self.watcher):
+        with ExitStack() as stack:
+            journal = stack.enter_context(self._open_journal())
+            memory = stack.enter_context(OutputsMemory(self.engine, self.state, finished=self.finished))
+            stack.enter_context(stop_on_signal(self.engine, self.watcher))
             self.watcher.begin(self.engine.progress, self.source, num_done=journal.num_records)
             try:
-                self._serve_lines(journal, started)
+                self._serve_lines(journal, memory, started)
             finally:
                 self.watcher.end()
             elapsed = time.monotonic() - started
+            memory.sync()
             journal.checkpoint(self.account.state(elapsed_seconds=elapsed))
             num_records = journal.num_records
         if self.engine.is_stopped:
@@ -113,7 +119,7 @@ class _Run:
         self.watcher.say(f"continuing in {self.state.directory} behind {recovery.num_records} finished records")
         return journal
 
-    def _serve_lines(self, journal: Journal, started: float) -> None:
+    def _serve_lines(self, journal: Journal, memory: OutputsMemory, started: float) -> None:
         checked = started
         where = f"{self.source.name} {self.source.unit}"
         for record in self.engine.run(self._lines(), in_order=self.settings.in_order, where=where):
@@ -121,6 +127,7 @@ class _Run:
             self.aggregate.add(record)
             now = time.monotonic()
             if now - checked >= _SECONDS_BETWEEN_CHECKPOINTS:
+                memory.sync()
                 journal.checkpoint(self.account.state(elapsed_seconds=now - started))
                 checked = now
 
@@ -151,6 +158,7 @@ class _Run:
             document,
             reconciliation=None if reconciliation is None else reconciliation.document(),
             totals=self.engine.counters.totals(),
+            sources=self.engine.sources.totals(),
             run={
                 "model": self.engine.model_name,
                 "input": self.settings.input,

@@ -37,6 +37,7 @@ def report_document(
     totals: Mapping[str, Any] | None,
     run: Mapping[str, Any],
     throughput: Mapping[str, Any] | None,
+    sources: Mapping[str, Mapping[str, int]] | None = None,
 ) -> dict[str, Any]:
     """Return the report; keys stand in a fixed order.
 
@@ -47,6 +48,7 @@ def report_document(
         totals: what ``Counters.totals`` returned; None when there are no counters.
         run: how the run was made, kept as it is; ``model``, ``method``, ``num_spec_tokens`` and ``level`` are shown.
         throughput: what ``throughput_document`` made; None when the time is not known.
+        sources: draft tokens by source, as ``SourceCounters.totals`` returned it; None when not known.
     """
     acceptance = aggregate_document["acceptance"]
     if acceptance is None and totals is not None:
@@ -59,6 +61,7 @@ def report_document(
         "acceptance": acceptance,
         "categories": aggregate_document["categories"],
         "counters": None if totals is None else dict(totals),
+        "sources": None if sources is None else {name: dict(counts) for name, counts in sources.items()},
         "reconciliation": None if reconciliation is None else dict(reconciliation),
         "definitions": dict(DEFINITIONS),
     }

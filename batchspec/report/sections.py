@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batchspec.report.account import reconciliation_parts
+from batchspec.report.by_source import source_parts
 from batchspec.report.distribution import distribution_parts
 from batchspec.report.layout import Paragraph, Part, Tone, count, decimal, printable
 from batchspec.report.weightings import weighting_parts
@@ -25,6 +26,7 @@ def report_parts(document: Mapping[str, Any]) -> Iterator[Part]:
     else:
         yield from weighting_parts(document)
         yield from distribution_parts(document)
+    yield from source_parts(document)
     yield from reconciliation_parts(document)
 
 

@@ -84,7 +84,7 @@ class Forgetful(NoDrafter):
 
     num_steps = 0
 
-    def observe(self, outcomes: Any, *, num_rows: int) -> None:  # noqa: ARG002
+    def observe(self, outcomes: Any, *, num_rows: int) -> None:
         self.num_steps += 1
         if self.num_steps == 2:
             raise RuntimeError("out of memory")
