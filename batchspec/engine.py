@@ -104,7 +104,7 @@ class EngineCore:
             in_order: yield records in the order of the lines; otherwise as they are done.
             where: how error messages name a line, before its number.
         """
-        self.desk.begin(in_order=in_order, where=where)
+        self._begin(in_order=in_order, where=where)
         source = iter(intake)
         is_exhausted = False
         try:
@@ -124,7 +124,7 @@ class EngineCore:
             RequestError: the request cannot be served, or fails on the way.
         """
         chunks: deque[dict[str, Any]] = deque()
-        self.desk.begin(in_order=False, where="request", on_chunk=chunks.append)
+        self._begin(in_order=False, where="request", on_chunk=chunks.append)
         self.desk.take_in(replace(request, stream=True), now=self.clock())
         try:
             while self.scheduler.num_unfinished and not self.is_stopping:
@@ -141,6 +141,12 @@ class EngineCore:
     def stop(self) -> None:
         """Let ``run`` end behind the current step; what is in flight then gets no record."""
         self.is_stopping = True
+
+    def _begin(self, **options: Any) -> None:
+        """Open a lane for other requests, which begin at index 0."""
+        self.desk.begin(**options)
+        if self.drafter.generations is not None:
+            self.drafter.generations.restart()
 
     def _take_in(self, source: Iterator[Intake]) -> bool:
         """Take lines until a batch is waiting; return whether the input is exhausted."""

@@ -1,10 +1,4 @@
-"""Drafts cut to what pays: over all sequences, the tokens whose rows bring more tokens a second than they cost.
-
-A step over n sequences and m draft tokens takes T(n + m) seconds and brings n + (sum of their survival probabilities)
-tokens. The m likeliest tokens with the greatest quotient are admitted; since survival never grows along a draft, they
-are the beginnings of drafts. This is the goodput of TurboSpec (Liu et al., arXiv 2406.14066) with the choice across
-requests of TETRIS (Wu et al., arXiv 2502.15197), by times measured while running.
-"""
+"""Drafts cut to what pays, by what became of earlier ones and by what steps took: see ``choosing``."""
 
 import time
 from collections import deque
@@ -15,6 +9,7 @@ from statistics import median
 
 import numpy as np
 
+from batchspec.drafting.choosing import choose
 from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.drafting.generations import Generations
@@ -22,11 +17,12 @@ from batchspec.drafting.interface import Drafter
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
 
-__all__ = ["AdaptiveDrafter", "best_number"]
+__all__ = ["AdaptiveDrafter"]
 
 _MOST_SAMPLES = 9  # that a median is taken of
 _MISSES = 3  # decisions in a row after which the inner drafter is asked less often
 _MOST_SKIPPED = 64  # steps, unless asking takes longer than it may
+_TRIALS = 16  # sequences for each of which a token is tried although it does not pay: it could by now
 _SHARE = 0.02  # of the time that asking without avail may take
 
 
@@ -99,11 +95,15 @@ class AdaptiveDrafter:
     def _choose(self, decoding: Many[Sequence]) -> list[Draft]:
         started = self._clock()
         drafts = self.inner.propose(decoding)
-        self._drafting.append(self._clock() - started)
         survival = [self.estimates.survival(draft) for draft in drafts]
-        number, gain = best_number(len(decoding), survival, self.costs, drafting=median(self._drafting))
-        self._num_misses = 0 if gain > 1 else self._num_misses + 1
-        lengths = _lengths(survival, number)
+        choice = choose(len(decoding), survival, self.costs, drafting=median(self._drafting))
+        lengths = choice.lengths
+        if choice.gain > 1:
+            self._num_misses = 0
+        else:
+            self._num_misses += 1
+            lengths = lengths if any(lengths) else _trial(len(drafts), 1 + len(decoding) // _TRIALS)
+        self._drafting.append(self._clock() - started)
         return [_cut(draft, length) for draft, length in zip(drafts, lengths, strict=True) if length]
 
     def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
@@ -122,38 +122,11 @@ class AdaptiveDrafter:
         self.inner.end(sequence)
 
 
-def best_number(
-    num_sequences: int, survival: list[list[float]], costs: StepCosts, *, drafting: float = 0.0
-) -> tuple[int, float]:
-    """Return how many draft tokens to admit, the likeliest first, for the most tokens a second.
-
-    Args:
-        num_sequences: that decode.
-        survival: of each draft's tokens.
-        costs: of steps.
-        drafting: seconds that it took to make the drafts.
-
-    Returns:
-        The number, and how many times as fast the step is with them, their making included, as without any.
-    """
-    chances = np.sort(np.array([chance for each in survival for chance in each]))[::-1]
-    numbers = np.arange(1 + max(0, min(len(chances), costs.most_rows - num_sequences)))
-    chances = chances[: len(numbers) - 1]
-    gains = num_sequences + np.concatenate([[0.0], np.cumsum(chances)])
-    seconds = costs.seconds(num_sequences + numbers)
-    best = int(np.argmax(gains / seconds))
-    return best, float(gains[best] / (seconds[best] + drafting) * seconds[0] / num_sequences)
-
-
 def _cut(draft: Draft, length: int) -> Draft:
     probs = None if draft.token_probs is None else draft.token_probs[:length]
     return replace(draft, token_ids=draft.token_ids[:length], token_probs=probs)
 
 
-def _lengths(survival: list[list[float]], number: int) -> list[int]:
-    """Return how much of each draft is kept when the ``number`` likeliest tokens of all are."""
-    ranked = sorted((-chance, place, index) for index, each in enumerate(survival) for place, chance in enumerate(each))
-    lengths = [0] * len(survival)
-    for _, _, index in ranked[:number]:
-        lengths[index] += 1
-    return lengths
+def _trial(num_drafts: int, number: int) -> list[int]:
+    """Return lengths that keep one token of the first drafts, and nothing of the others."""
+    return [int(index < number) for index in range(num_drafts)]

@@ -84,6 +84,6 @@ class AutoDrafter:
     def _compare(self, best: dict[int, tuple[float, Draft]], drafts: Many[Draft]) -> None:
         """Let drafts take the place of worse ones."""
         for draft in drafts:
-            expected = sum(self.estimates.survival(draft))
+            expected = float(self.estimates.survival(draft).sum())
             if id(draft.sequence) not in best or expected > best[id(draft.sequence)][0]:
                 best[id(draft.sequence)] = expected, draft

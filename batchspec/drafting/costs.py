@@ -29,7 +29,7 @@ class _Size:
 
 
 class StepCosts:
-    """Seconds of steps by their rows: between sizes that were seen on a line, and beyond the largest on the last one.
+    """Seconds of steps by their rows: on lines between sizes that were seen, and on the first and the last one beyond.
 
     Steps much larger than any that was seen are not to be tried, so that a step that does not pay costs little.
     """
@@ -51,9 +51,10 @@ class StepCosts:
         size = self._sizes.setdefault(_number(num_rows), _Size())
         size.samples.append((num_rows, seconds))
         size.last_seen = self._num_steps
-        for number in [n for n, other in self._sizes.items() if other.last_seen < self._num_steps - _MEMORY]:
-            del self._sizes[number]
-        self._curve = None
+        if len(size.samples) < _MOST_SAMPLES or self._num_steps % _MOST_SAMPLES == 0:
+            for number in [n for n, other in self._sizes.items() if other.last_seen < self._num_steps - _MEMORY]:
+                del self._sizes[number]
+            self._curve = None
 
     def is_known(self, num_rows: int) -> bool:
         """Whether a step of about so many rows was seen."""
@@ -65,8 +66,12 @@ class StepCosts:
             points = [self._sizes[number].typical() for number in sorted(self._sizes)]
             self._curve = np.array([rows for rows, _ in points]), np.array([seconds for _, seconds in points])
         rows, seconds = self._curve
-        slope = 0.0 if len(rows) < 2 else max(0.0, float(seconds[-1] - seconds[-2]) / float(rows[-1] - rows[-2]))
-        return np.interp(num_rows, rows, seconds) + slope * np.maximum(0.0, num_rows - rows[-1])
+        between = np.interp(num_rows, rows, seconds)
+        if len(rows) < 2:
+            return between
+        slopes = np.maximum(0.0, np.diff(seconds) / np.diff(rows))
+        first = min(slopes[0], seconds[0] / rows[0])
+        return between + first * np.minimum(0.0, num_rows - rows[0]) + slopes[-1] * np.maximum(0.0, num_rows - rows[-1])
 
     def table(self) -> dict[int, float]:
         """Return the seconds by rows."""

@@ -1,18 +1,56 @@
 """How likely draft tokens are to be accepted, from what became of earlier ones."""
 
-from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from batchspec.compiled import compiled
 from batchspec.step import Draft
 
 __all__ = ["AcceptanceEstimates"]
 
 _STRENGTH = 4.0  # tokens that the first guess counts for
 _FIRST_GUESS = 0.6  # for drafters that have no idea themselves
+_MOST_COUNTED = 256  # tokens of a kind, after which half of them are forgotten: texts change
+_NUM_LENGTHS = 18  # doublings of a matched length that are told apart
+_NUM_PROBS = 12  # tenths of the drafter's own probability, and one for none
+_NO_PROBS = np.zeros(0)
 
-Kind = tuple[str, int, int]
-"""Source, logarithm of the matched length, and tenths of the drafter's own probability; -1 where it has none."""
+
+@compiled()
+def _survival(tried: Any, accepted: Any, match_length: int, probs: Any, survival: Any) -> None:
+    """Fill in how likely each token and all before it are accepted."""
+    reached = 1.0
+    for number in range(len(survival)):
+        length, tenths, guess = _kind(match_length + number, probs, number)
+        num_tried, num_accepted = tried[length, tenths], accepted[length, tenths]
+        reached *= (num_accepted + _STRENGTH * guess) / (num_tried + _STRENGTH)
+        survival[number] = reached
+
+
+@compiled()
+def _count(tried: Any, accepted: Any, match_length: int, probs: Any, num_reached: int, num_accepted: int) -> None:
+    """Count the tokens that were reached, the leading ones of which were accepted."""
+    for number in range(num_reached):
+        length, tenths, _ = _kind(match_length + number, probs, number)
+        if tried[length, tenths] >= _MOST_COUNTED:
+            tried[length, tenths] //= 2
+            accepted[length, tenths] //= 2
+        tried[length, tenths] += 1
+        accepted[length, tenths] += number < num_accepted
+
+
+@compiled()
+def _kind(length: int, probs: Any, number: int) -> tuple[int, int, float]:
+    """Return the kind of a token, and the first guess of its acceptance."""
+    doublings = 0
+    while length and doublings < _NUM_LENGTHS - 1:
+        length >>= 1
+        doublings += 1
+    if not len(probs):
+        return doublings, _NUM_PROBS - 1, _FIRST_GUESS
+    return doublings, int(10 * probs[number]), probs[number]
 
 
 class AcceptanceEstimates:
@@ -24,13 +62,13 @@ class AcceptanceEstimates:
     """
 
     def __init__(self) -> None:
-        self._tried: dict[Kind, int] = {}
-        self._accepted: dict[Kind, int] = {}
+        self._tables: dict[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
 
-    def survival(self, draft: Draft) -> list[float]:
-        """Return, for each token of a draft, how likely it and all before it are accepted."""
-        each = [self._estimate(kind, guess) for kind, guess in _kinds(draft)]
-        return [float(value) for value in np.cumprod(each)]
+    def survival(self, draft: Draft) -> NDArray[np.float64]:
+        """Return, for each token of a draft, how likely it and all before it are accepted: float64 (tokens,)."""
+        survival = np.empty(len(draft.token_ids))
+        _survival(*self._table(draft), draft.match_length, _probs(draft), survival)
+        return survival
 
     def observe(self, draft: Draft, *, num_tried: int, num_accepted: int) -> None:
         """Count what became of a draft.
@@ -40,19 +78,16 @@ class AcceptanceEstimates:
             num_tried: tokens of it that were verified; a step may cut a draft.
             num_accepted: leading tokens that were accepted.
         """
-        reached = min(num_tried, num_accepted + 1)
-        for number, (kind, _) in zip(range(reached), _kinds(draft), strict=False):
-            self._tried[kind] = self._tried.get(kind, 0) + 1
-            self._accepted[kind] = self._accepted.get(kind, 0) + (number < num_accepted)
+        num_reached = min(num_tried, num_accepted + 1, len(draft.token_ids))
+        _count(*self._table(draft), draft.match_length, _probs(draft), num_reached, num_accepted)
 
-    def _estimate(self, kind: Kind, guess: float) -> float:
-        tried, accepted = self._tried.get(kind, 0), self._accepted.get(kind, 0)
-        return (accepted + _STRENGTH * guess) / (tried + _STRENGTH)
+    def _table(self, draft: Draft) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        table = self._tables.get(draft.source)
+        if table is None:
+            shape = (_NUM_LENGTHS, _NUM_PROBS)
+            table = self._tables[draft.source] = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        return table
 
 
-def _kinds(draft: Draft) -> Iterable[tuple[Kind, float]]:
-    """Yield the kind of each token, and the first guess of its acceptance."""
-    for number in range(len(draft.token_ids)):
-        prob = None if draft.token_probs is None else draft.token_probs[number]
-        length = (draft.match_length + number).bit_length()
-        yield (draft.source, length, -1 if prob is None else int(10 * prob)), _FIRST_GUESS if prob is None else prob
+def _probs(draft: Draft) -> NDArray[np.float64]:
+    return _NO_PROBS if draft.token_probs is None else np.array(draft.token_probs)

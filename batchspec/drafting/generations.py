@@ -36,17 +36,30 @@ class Generations:
         on_output: called with request index, sample index and output when a sequence has ended.
         visible: the outputs of generations that are certain, until they are taken.
         num_settled: generations that are certain.
+        num_restarts: how often everything was forgotten.
     """
 
     def __init__(self, *, size: int, context: int):
         self.size = size
         self.context = context
+        self.num_restarts = 0
         self.on_output: Callable[[int, int, Output], None] | None = None
+        self._has_begun = False
+        self._forget()
+
+    def _forget(self) -> None:
         self.visible: dict[int, list[Output]] = {}
         self.num_settled = 0
         self._requests: dict[int, dict[int, Sequence | Output]] = {}
         self._lengths = [_FIRST_LENGTH, _FIRST_LENGTH]
         self._awaited: Sequence | None = None
+
+    def restart(self) -> None:
+        """Forget everything if requests have begun: another run counts its own from 0."""
+        if self._has_begun:
+            self._has_begun = False
+            self.num_restarts += 1
+            self._forget()
 
     def of(self, sequence: Sequence) -> int:
         """Return the generation of a sequence's request."""
@@ -54,6 +67,7 @@ class Generations:
 
     def begin(self, sequence: Sequence) -> None:
         """Note a sequence that enters the engine; further turns of a conversation are nobody else's business."""
+        self._has_begun = True
         if self.of(sequence) >= self.num_settled:
             self._requests.setdefault(sequence.request_index, {}).setdefault(sequence.sample_index, sequence)
 

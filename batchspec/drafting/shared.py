@@ -27,7 +27,9 @@ class SharedOutputs:
         self.generations = generations
         self.most_outputs = most_outputs
         self.most_nodes = most_nodes
-        self._tries = [_Outputs(max_depth), _Outputs(max_depth)]
+        self.max_depth = max_depth
+        self._num_restarts = -1
+        self._tries: list[_Outputs] = []
 
     def trie_for(self, sequence: Sequence) -> SuffixTrie | None:
         """Return the trie of all that a sequence may see; None where that is nothing."""
@@ -37,6 +39,9 @@ class SharedOutputs:
             return None
         if generations.num_settled < generation - 1:
             return None
+        if self._num_restarts != generations.num_restarts:
+            self._num_restarts = generations.num_restarts
+            self._tries = [_Outputs(self.max_depth), _Outputs(self.max_depth)]
         outputs = self._tries[generation % 2]
         while outputs.num_generations < generation - 1:
             for output in generations.visible[outputs.num_generations]:

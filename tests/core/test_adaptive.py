@@ -1,13 +1,15 @@
 """Draft lengths by measured cost: what is kept is what pays, and nothing is lost when nothing pays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batchspec.drafting.adaptive import AdaptiveDrafter, best_number
+from batchspec.drafting.adaptive import AdaptiveDrafter
+from batchspec.drafting.choosing import Choice, choose
 from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.sequence import Sequence
@@ -29,7 +31,7 @@ def test_costs_lie_on_lines_between_and_beyond_the_sizes_that_were_seen() -> Non
     costs.observe(num_rows=8, seconds=1.0)
     assert costs.seconds(np.array([1, 8, 90])).tolist() == [1.0, 1.0, 1.0]
     costs.observe(num_rows=16, seconds=2.0)
-    assert costs.seconds(np.array([4, 8, 12, 16, 32])).tolist() == [1.0, 1.0, 1.5, 2.0, 4.0]
+    assert costs.seconds(np.array([4, 8, 12, 16, 32])).tolist() == [0.5, 1.0, 1.5, 2.0, 4.0]
     assert costs.most_rows == 24
     assert costs.table() == {8: 1.0, 16: 2.0}
 
@@ -41,18 +43,17 @@ def test_costs_take_no_notice_of_a_delay_and_forget() -> None:
     costs.observe(num_rows=64, seconds=5.0)
     assert costs.seconds(np.array([4])) == pytest.approx([1.0])
     assert costs.is_known(64)
-    for _ in range(501):
+    for _ in range(512):
         costs.observe(num_rows=4, seconds=3.0)
     assert not costs.is_known(64)
     assert costs.seconds(np.array([4])) == pytest.approx([3.0])
 
 
 def test_free_rows_admit_everything_and_dear_ones_nothing() -> None:
-    chances = [[0.9, 0.8, 0.1], [0.5]]
-    free = costs_of(lambda _: 1.0)
-    assert best_number(2, chances, free)[0] == 4
-    dear = costs_of(lambda rows: float(rows))
-    assert best_number(2, chances, dear) == (0, 1.0)
+    survival = [np.array([0.9, 0.8, 0.1]), np.array([0.5])]
+    assert choose(2, survival, costs_of(lambda _: 1.0)).lengths == [3, 1]
+    assert choose(2, survival, costs_of(lambda rows: float(rows))) == Choice(lengths=[0, 0], gain=1.0)
+    assert choose(2, [], costs_of(lambda _: 1.0)) == Choice(lengths=[], gain=1.0)
 
 
 @given(
@@ -62,18 +63,21 @@ def test_free_rows_admit_everything_and_dear_ones_nothing() -> None:
 def test_no_other_choice_brings_more_tokens_a_second(
     chances: list[list[float]], per_row: float, drafting: float
 ) -> None:
-    survival = [[float(chance) for chance in np.cumprod(each)] for each in chances]
+    survival = [np.cumprod(each) for each in chances]
     costs = costs_of(lambda rows: 1.0 + per_row * rows)
-    number, gain = best_number(len(survival), survival, costs, drafting=drafting)
-    ranked = sorted((chance for each in survival for chance in each), reverse=True)
+    choice = choose(len(survival), survival, costs, drafting=drafting)
 
-    def rate(num_drafted: int) -> float:
-        seconds = float(costs.seconds(np.array([len(survival) + num_drafted]))[0])
-        return (len(survival) + sum(ranked[:num_drafted])) / seconds
+    def seconds(num_drafted: int) -> float:
+        return float(costs.seconds(np.array([len(survival) + num_drafted]))[0])
 
-    assert rate(number) == pytest.approx(max(rate(n) for n in range(len(ranked) + 1)))
-    seconds = float(costs.seconds(np.array([len(survival) + number]))[0])
-    assert gain == pytest.approx(rate(number) * seconds / (seconds + drafting) / rate(0))
+    def tokens(lengths: Iterable[int]) -> float:
+        return len(survival) + sum(float(each[:n].sum()) for each, n in zip(survival, lengths, strict=True))
+
+    rates = [tokens(n) / seconds(sum(n)) for n in product(*(range(len(each) + 1) for each in survival))]
+    number = sum(choice.lengths)
+    assert tokens(choice.lengths) / seconds(number) == pytest.approx(max(rates))
+    ratio = tokens(choice.lengths) / (seconds(number) + drafting) / (len(survival) / seconds(0))
+    assert choice.gain == pytest.approx(ratio)
 
 
 class Steps:

@@ -167,3 +167,11 @@ def test_the_ensemble_of_the_registry() -> None:
     drafter = make_drafter(config)
     assert (drafter.num_spec_tokens, config.adaptive) == (5, True)
     assert drafter.generations is not None
+
+
+def test_another_run_of_the_same_engine_begins_with_nothing_learnt() -> None:
+    requests = requests_of(24)
+    engine = checked_engine(model=MODEL, drafter=drafter_of(), level=Level.DETAILED)
+    first = serve(engine, requests)
+    assert any("suffix_global" in source for source in engine.sources.totals())
+    assert traces(serve(engine, requests)) == traces(first)
