@@ -12,6 +12,7 @@ from batchspec.bench.peer_names import WORKERS
 from batchspec.bench.peers.worker import Worker
 from batchspec.bench.settings import BenchSettings
 from batchspec.bench.subject import Subject
+from batchspec.drafting import SpeculativeConfig
 from batchspec.model.locate import EMBEDDED_TARGET
 
 __all__ = ["Peers", "open_peers"]
@@ -70,16 +71,18 @@ def _ways(
         "kv_cache_gigabytes": math.ceil(1.1 * most_running * max_model_len * subject.loaded.bytes_per_token / 2**30),
     }
     yield name, common | {"num_spec_tokens": 0}
-    if speculative.method == "ngram":
-        yield (
-            f"{name}, prompt lookup",
-            common
-            | {
-                "num_spec_tokens": speculative.num_speculative_tokens,
-                "prompt_lookup_min": speculative.prompt_lookup_min,
-                "prompt_lookup_max": speculative.prompt_lookup_max,
-            },
-        )
+    if speculative.method != "none":
+        yield f"{name}, prompt lookup", common | _lookup(speculative)
+
+
+def _lookup(speculative: SpeculativeConfig) -> dict[str, int]:
+    """Return what the engine is to look up: the same as ours, or what is usual where we draft otherwise."""
+    config = speculative if speculative.method == "ngram" else SpeculativeConfig()
+    return {
+        "num_spec_tokens": config.num_speculative_tokens,
+        "prompt_lookup_min": config.prompt_lookup_min,
+        "prompt_lookup_max": config.prompt_lookup_max,
+    }
 
 
 def _transformers(settings: BenchSettings, subject: Subject, *, num_threads: int) -> Peers:
@@ -92,5 +95,5 @@ def _transformers(settings: BenchSettings, subject: Subject, *, num_threads: int
         dtype=settings.peer_dtypes.get("transformers", subject.dtype),
         device=subject.loaded.device,
         num_threads=num_threads,
-        num_spec_tokens=speculative.num_speculative_tokens if speculative.method == "ngram" else 0,
+        num_spec_tokens=_lookup(speculative)["num_spec_tokens"] if speculative.method != "none" else 0,
     ).contestants
