@@ -12,7 +12,7 @@ from batchspec.params import SamplingParams
 from batchspec.prompt import TokenPrompt
 from batchspec.request import Endpoint, Request
 
-__all__ = ["Contestant", "Job", "Measured", "serve"]
+__all__ = ["Contestant", "Job", "Measured", "Requests", "serve"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,13 @@ class Measured:
     counts: dict[str, int] | None = None
 
 
+class Requests(Protocol):
+    """What our engines are given: a job, or a file as it stands."""
+
+    def requests(self) -> Iterator[Request]:
+        """Yield the requests as our engine takes them."""
+
+
 class Contestant(Protocol):
     """An engine that can be given a job again and again."""
 
@@ -76,7 +83,7 @@ class Contestant(Protocol):
         """Do the job and say what it took."""
 
 
-def serve(core: EngineCore, job: Job, *, on_record: Callable[[dict[str, Any]], None] = lambda _: None) -> Measured:
+def serve(core: EngineCore, job: Requests, *, on_record: Callable[[dict[str, Any]], None] = lambda _: None) -> Measured:
     """Run a job through one of our engines; records are made, and handed over instead of written.
 
     Raises:

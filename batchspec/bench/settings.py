@@ -6,10 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from batchspec.drafting.config import METHODS
 from batchspec.errors import UsageError
 from batchspec.settings import EngineSettings
 
-__all__ = ["BenchSettings", "Part", "default_run_dir", "parse_counts", "parse_parts"]
+__all__ = ["DRAFTERS", "BenchSettings", "Part", "default_run_dir", "parse_counts", "parse_drafters", "parse_parts"]
+
+DRAFTERS = ("none", "ngram", "suffix", "draft_model", "recall", "auto")
 
 
 class Part(StrEnum):
@@ -20,6 +23,10 @@ class Part(StrEnum):
     THROUGHPUT = "throughput"
     PREFIX = "prefix"
     START = "start"
+    DRAFTERS = "drafters"
+
+
+_UNASKED = tuple(part for part in Part if part is not Part.DRAFTERS)  # serves whole files, again and again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +53,9 @@ class BenchSettings:
         peers: other engines by name, with the interpreter of their environment; None for our own process.
         peer_models: by peer, the model in the form that it reads, where that is another than ``model``.
         peer_dtypes: by peer, the dtype that it computes in, where that is another than our model's.
+        drafters: names of those that are compared; none is one of them.
+        num_speculative_tokens: of the drafters that are compared; None for each one's default.
+        draft_model: for those of them that can use one; None for the embedded one.
         parts: what to measure.
     """
 
@@ -68,7 +78,10 @@ class BenchSettings:
     peers: Mapping[str, str | None] = field(default_factory=dict)
     peer_models: Mapping[str, str] = field(default_factory=dict)
     peer_dtypes: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple[Part, ...] = tuple(Part)
+    drafters: tuple[str, ...] = DRAFTERS
+    num_speculative_tokens: int | None = None
+    draft_model: str | None = None
+    parts: tuple[Part, ...] = _UNASKED
 
     def check(self) -> None:
         """Raise UsageError for settings that cannot work, whatever the model and the input."""
@@ -82,6 +95,8 @@ class BenchSettings:
             for name in names:
                 if name not in self.peers:
                     raise UsageError(f"--{flag} {name}=… names no peer: give --peer {name}, too.")
+        if Part.DRAFTERS in self.parts and self.input == "-":
+            raise UsageError("--only drafters reads its input again, which standard input cannot: give a file.")
         existing = [name for name in ("bench.json", "bench.md") if (self.run_dir / name).exists()]
         if existing and not self.overwrite:
             raise UsageError(f"{self.run_dir} holds a benchmark already: use --overwrite or another --run-dir.")
@@ -108,11 +123,24 @@ def parse_counts(flag: str, text: str) -> tuple[int, ...]:
 
 
 def parse_parts(given: list[str]) -> tuple[Part, ...]:
-    """Return the parts with these names, all for none; UsageError for a name that there is not."""
+    """Return the parts with these names, for no name all but the drafters; UsageError for a name that there is not."""
     for name in given:
         if name not in tuple(Part):
             raise UsageError(f"--only {name!r} is not known; choose from {', '.join(Part)}.")
-    return tuple(part for part in Part if part in given or not given)
+    return tuple(part for part in Part if part in given) or _UNASKED
+
+
+def parse_drafters(text: str) -> tuple[str, ...]:
+    """Return the drafters of a list such as ``ngram,suffix``, each once, behind none, which all are compared with.
+
+    Raises:
+        UsageError: there is no such drafter.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in METHODS:
+            raise UsageError(f"--drafters {name!r} is not known; choose from {', '.join(METHODS)}.")
+    return tuple(dict.fromkeys(("none", *names)))
 
 
 def default_run_dir(model: str | None, *, now: datetime) -> Path:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from batchspec import __version__
+from batchspec.bench.drafters import measure_drafters
 from batchspec.bench.machine import describe_machine, measure_bandwidth
 from batchspec.bench.overhead import measure_overhead
 from batchspec.bench.peers import open_peers
@@ -84,6 +85,7 @@ def _measure(subject: Subject, settings: BenchSettings, *, bytes_per_second: flo
             "first_token": measure_start(subject, settings, say=say),
             "memory": measure_memory(subject, settings, largest),
         },
+        Part.DRAFTERS: lambda: measure_drafters(subject, settings, say=say),
     }
     return {str(part): measure() if part in settings.parts else None for part, measure in parts.items()}
 
@@ -118,6 +120,8 @@ def _settings_document(settings: BenchSettings) -> dict[str, Any]:
         "speculative": engine.speculative.document(),
         "peers": list(settings.peers),
         "peer_dtypes": dict(settings.peer_dtypes),
+        "drafters": list(settings.drafters),
+        "draft_model": settings.draft_model,
         "parts": [str(part) for part in settings.parts],
     }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from batchspec.bench.tables_of_drafters import drafters_parts
 from batchspec.bench.tables_of_steps import overhead_parts, steps_parts
 from batchspec.bench.wording import gigabytes, milliseconds, ranged, times
 from batchspec.report.layout import Column, Paragraph, Part, Table, Tone, count, decimal, printable
@@ -26,16 +27,15 @@ def bench_parts(document: Mapping[str, Any]) -> Iterator[Part]:
     if document["start"] is not None:
         yield _first_token(document["start"]["first_token"])
         yield _memory(document["start"]["memory"])
+    if document["drafters"] is not None:
+        yield from drafters_parts(document["drafters"])
 
 
 def _summary(document: Mapping[str, Any]) -> Iterator[Part]:
     model, machine, prompts = document["model"], document["machine"], document["prompts"]
-    speculative = document["settings"]["speculative"]
-    k = speculative.get("num_speculative_tokens")
-    drafts = speculative["method"] + ("" if k is None else f", k {k}")
     yield Paragraph(
         text=f"model {printable(model['name'])} · {model['dtype']} on {model['device']} · "
-        f"layers by {model['implementation']} · drafts by {drafts}",
+        f"layers by {model['implementation']}{_drafts(document)}",
         tone=Tone.QUIET,
     )
     lines = [
@@ -49,6 +49,15 @@ def _summary(document: Mapping[str, Any]) -> Iterator[Part]:
         "who is compared takes turns; every ratio is taken within a round.",
     ]
     yield Paragraph(text="\n".join(lines))
+
+
+def _drafts(document: Mapping[str, Any]) -> str:
+    """Return who drafts in the parts that have one drafter; nothing where drafters were compared and that is all."""
+    if all(document[part] is None for part in ("steps", "overhead", "throughput", "prefix", "start")):
+        return ""
+    speculative = document["settings"]["speculative"]
+    k = speculative.get("num_speculative_tokens")
+    return f" · drafts by {speculative['method']}" + ("" if k is None else f", k {k}")
 
 
 def _throughput(size: Mapping[str, Any]) -> Iterator[Part]:

@@ -26,8 +26,8 @@ def bench(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure this part, may be repeated: steps, overhead, throughput, prefix or start.",
-            show_default="all parts",
+            help="Measure this part, may be repeated: steps, overhead, throughput, prefix, start or drafters.",
+            show_default="all but drafters",
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often everything is measured; medians are shown.")] = 5,
@@ -62,10 +62,18 @@ def bench(
         str | None, typer.Option(help="Drafter to compare with none: ngram, or none.", show_default="ngram")
     ] = None,
     num_speculative_tokens: Annotated[
-        int | None, typer.Option(help="Most tokens in a draft (k).", show_default="3")
+        int | None,
+        typer.Option(help="Most tokens in a draft (k).", show_default="3; 8 for suffix, recall and auto"),
     ] = None,
     prompt_lookup_min: Annotated[int | None, typer.Option(help="Shortest n-gram.", show_default="1")] = None,
     prompt_lookup_max: Annotated[int | None, typer.Option(help="Longest n-gram.", show_default="3")] = None,
+    drafters: Annotated[
+        str, typer.Option(help="What the part drafters compares, on the whole input as it is.")
+    ] = "none,ngram,suffix,draft_model,recall,auto",
+    draft_model: Annotated[
+        str | None,
+        typer.Option(help="Small model of the same vocabulary, for draft_model and auto.", show_default="embedded one"),
+    ] = None,
     peer: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,7 +98,7 @@ def bench(
     from datetime import datetime
 
     from batchspec.bench.peer_names import parse_peer_dtypes, parse_peer_models, parse_peers
-    from batchspec.bench.settings import BenchSettings, default_run_dir, parse_counts, parse_parts
+    from batchspec.bench.settings import BenchSettings, default_run_dir, parse_counts, parse_drafters, parse_parts
     from batchspec.job.settings import parse_bytes, parse_speculative
     from batchspec.settings import EngineSettings
 
@@ -130,6 +138,9 @@ def bench(
         peers=parse_peers(peer or []),
         peer_models=parse_peer_models(peer_model or []),
         peer_dtypes=parse_peer_dtypes(peer_dtype or []),
+        drafters=parse_drafters(drafters),
+        num_speculative_tokens=num_speculative_tokens,
+        draft_model=draft_model,
         parts=parse_parts(only or []),
     )
     settings.check()

@@ -58,6 +58,39 @@ PREFIX = record(
     work_ratio=NUMBER,
     is_identical={"type": "boolean"},
 )
+ROW = record(
+    method=TEXT,
+    num_speculative_tokens=COUNT,
+    is_adaptive={"type": "boolean"},
+    is_changed={"type": "boolean"},
+    is_recalling={"type": "boolean"},
+    tokens_per_second=SPREAD,
+    over_none=SPREAD,
+    best_fixed=TEXT,
+    over_best_fixed=SPREAD,
+    output_tokens=COUNT,
+    counts=record(
+        num_steps=COUNT,
+        num_decode_steps=COUNT,
+        num_decoded_tokens=COUNT,
+        num_drafts=COUNT,
+        num_draft_tokens=COUNT,
+        num_accepted_draft_tokens=COUNT,
+    ),
+    accepted_per_draft=optional(NUMBER),
+    tokens_per_decode_step=optional(NUMBER),
+    accepted_by_source={"type": "object", "additionalProperties": COUNT},
+    num_different=COUNT,
+    rounds=array({}),
+)
+DRAFTERS = record(
+    num_requests=COUNT,
+    num_left_out=COUNT,
+    num_changed=COUNT,
+    remarks={"type": "array", "items": TEXT},
+    is_identical={"type": "boolean"},
+    sizes=array(record(max_num_seqs=COUNT, rows=by_name(ROW))),
+)
 BENCH = record(
     version=TEXT,
     created=TEXT,
@@ -78,4 +111,5 @@ BENCH = record(
     throughput=optional(array(SIZE)),
     prefix=optional(PREFIX),
     start=optional(record(first_token={"type": "object"}, memory=by_name(COUNT))),
+    drafters=optional(DRAFTERS),
 )

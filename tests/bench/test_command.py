@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from batchspec.bench import suite
-from batchspec.bench.settings import BenchSettings, default_run_dir
+from batchspec.bench.settings import DRAFTERS, BenchSettings, default_run_dir
 from batchspec.cli import main
 
 EMPTY = {
@@ -25,7 +25,7 @@ EMPTY = {
     },
     "prompts": {"num_prompts": 1, "input": "i", "num_left_out": 0, "num_cut": 0, "num_plain": 0},
     "settings": {"speculative": {"method": "none"}, "rounds": 1},
-    **dict.fromkeys(("steps", "overhead", "throughput", "prefix", "start")),
+    **dict.fromkeys(("steps", "overhead", "throughput", "prefix", "start", "drafters")),
 }
 
 
@@ -43,6 +43,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["--rows", "0"], "--rows must be numbers of at least 1"),
     (["--context", ""], "--context must be numbers"),
     (["--only", "everything"], "--only 'everything' is not known; choose from steps, overhead, throughput"),
+    (["--drafters", "ngram,medusa"], "--drafters 'medusa' is not known; choose from none, ngram, suffix"),
     (["--rounds", "0"], "--rounds must be at least 1, not 0"),
     (["--max-tokens", "0"], "--max-tokens must be at least 1"),
     (["--device", "tpu"], "--device 'tpu' is not known"),
@@ -73,6 +74,15 @@ def test_a_mistake_is_one_sentence(
     assert expected in err
     assert err.startswith("batchspec: ")
     assert err.count("\n") == 1
+
+
+def test_drafters_are_not_compared_on_a_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = call(monkeypatch, capsys, "-", "--only", "drafters")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "standard input cannot: give a file" in err
 
 
 def test_an_input_that_is_not_there_is_one_sentence(
@@ -107,6 +117,27 @@ def test_measurements_go_to_stdout_and_into_the_directory(
     assert (directory / "bench.md").read_text().startswith("# Benchmark")
     assert asked[0].max_num_seqs == (4, 64)
     assert [str(part) for part in asked[0].parts] == ["start"]
+    assert asked[0].drafters == DRAFTERS
+
+
+def test_drafters_are_compared_when_asked_for_with_none_among_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[BenchSettings] = []
+
+    def measure(settings: BenchSettings, *, say: Callable[[str], None]) -> dict[str, Any]:
+        asked.append(settings)
+        return EMPTY
+
+    monkeypatch.setattr(suite, "run_bench", measure)
+    directory = str(tmp_path / "bench")
+    flags = ["--drafters", "suffix, ngram,suffix", "--draft-model", "small", "--num-speculative-tokens", "5"]
+    call(monkeypatch, capsys, "in.jsonl", "--run-dir", directory)
+    call(monkeypatch, capsys, "in.jsonl", "--run-dir", directory, "--overwrite", "--only", "drafters", *flags)
+    assert [str(part) for part in asked[0].parts] == ["steps", "overhead", "throughput", "prefix", "start"]
+    assert [str(part) for part in asked[1].parts] == ["drafters"]
+    assert asked[1].drafters == ("none", "suffix", "ngram")
+    assert (asked[1].draft_model, asked[1].num_speculative_tokens) == ("small", 5)
 
 
 def test_the_directory_is_named_for_model_and_time() -> None:

@@ -107,7 +107,7 @@ def test_texts_that_differ_are_told() -> None:
         "work_ratio": 2.0,
         "is_identical": False,
     }
-    shown = {"steps": None, "overhead": None, "throughput": None, "prefix": prefix, "start": None}
+    shown = dict.fromkeys(map(str, Part)) | {"prefix": prefix}
     model = {"name": "m", "dtype": "float32", "device": "cpu", "implementation": "batchspec"}
     machine = {"processor": "p", "num_cores": 1, "num_threads": 1, "capability": "c", "torch": "t"}
     copy = {"bytes_per_second": {"median": 1e9, "min": 1e9, "max": 1e9}}
