@@ -193,4 +193,15 @@ class Assembly:
         own = total.emitted(completion_tokens=num_output_tokens, num_first_tokens=num_turns)
         if self.request.turns:
             own |= {"num_turns": num_turns}
+        if self.limits.level is Level.DETAILED:
+            own |= {"sequences": [_token_ids(sequence) for sequence in self.sequences]}
         return metrics_document(timing=timing, speculative_decoding=total.speculative_decoding(), batchspec=own)
+
+
+def _token_ids(sequence: Sequence) -> dict[str, list[int]]:
+    """Return what replay needs of a sequence: its tokens, and what the last step chose behind its end."""
+    return {
+        "prompt_token_ids": sequence.prompt_ids,
+        "token_ids": sequence.output_ids,
+        "cut_token_ids": list(sequence.cut_ids),
+    }

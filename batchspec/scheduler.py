@@ -215,6 +215,7 @@ class Scheduler:
             sequence.recorder.record(
                 num_drafted=len(draft), num_accepted=num_accepted, num_emitted=num_emitted, position=position
             )
+            sequence.cut_ids = targets[num_emitted : num_accepted + 1]
         return Outcome(
             sequence=sequence,
             token_ids=targets[:num_emitted],

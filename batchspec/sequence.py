@@ -105,6 +105,7 @@ class Sequence:
         num_labelled_blocks: how many of ``blocks`` bear their label.
         finish_reason: None while running.
         is_starved: whether it ended because the request's own constraints left no token.
+        cut_ids: what the last step matched and chose behind the end; kept only where steps are recorded.
         stop_reason: the stop token id or the stop string that ended it, as vLLM reports it; None for end of sequence
             and length.
     """
@@ -133,6 +134,7 @@ class Sequence:
     finish_reason: FinishReason | None = None
     is_starved: bool = False
     stop_reason: int | str | None = None
+    cut_ids: list[int] = field(default_factory=list)
     num_preemptions: int = 0
 
     @classmethod
