@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from batchspec.files import RecordedAnswers
 from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
 from batchspec.model.device.opening import PAGE_SIZE, page_size, record_steps
+from batchspec.model.drafting.loading import load_draft
+from batchspec.model.drafting.opening import open_draft_model
 from batchspec.model.generation import GenerationDefaults
 from batchspec.model.kernel import attend_some
 from batchspec.model.load import LoadedModel, load_model
@@ -134,9 +137,17 @@ def build_engine(
             f"--max-model-len {max_model_len} is beyond the model's context; give at most {loaded.context_length}."
         )
     _settle_threads(loaded)
-    drafter = make_drafter(settings.speculative, _means(loaded, settings))
+    speculative = settings.speculative
+    draft = load_draft(loaded, speculative.model) if speculative.has_draft_model else None
+    bytes_per_token = loaded.bytes_per_token + (0 if draft is None else draft.bytes_per_token)
     block_size = page_size(loaded.device, loaded.dtype)
-    num_blocks = _num_blocks(loaded, settings, max_model_len, block_size=block_size)
+    num_blocks = _num_blocks(
+        bytes_per_token * block_size, settings, max_model_len, block_size=block_size, device=loaded.device
+    )
+    means = _means(
+        loaded, draft, settings, num_blocks=num_blocks, block_size=block_size, max_model_len=max_model_len, note=note
+    )
+    drafter = make_drafter(speculative, means)
     pool = BlockPool(num_blocks=num_blocks, block_size=block_size)
     on_cpu = loaded.device.type == "cpu"
     cache = KVCache(
@@ -187,12 +198,36 @@ def _learning(generations: Generations | None) -> dict[str, Any]:
     return {"drafts_learn_from": f"outputs of requests with an index below {size} * (its own // {size} - 1)"}
 
 
-def _means(loaded: LoadedModel, settings: EngineSettings) -> Means:
-    """Return what drafters may ask for; nothing of it is loaded before they do."""
-    return Means(
+def _means(
+    loaded: LoadedModel,
+    draft: LoadedModel | None,
+    settings: EngineSettings,
+    *,
+    num_blocks: int,
+    block_size: int,
+    max_model_len: int,
+    note: Callable[[str], None],
+) -> Means:
+    """Return what drafters may ask for; earlier answers are read when they do, a draft model gets its pages."""
+
+    def answers(path: str) -> RecordedAnswers:
+        return RecordedAnswers(path, encode=loaded.tokenizer.encode_plain)
+
+    if draft is None:
+        return Means(max_num_seqs=settings.max_num_seqs, answers=answers)
+    open_draft = partial(
+        open_draft_model,
+        draft,
+        num_blocks=num_blocks,
+        block_size=block_size,
         max_num_seqs=settings.max_num_seqs,
-        answers=lambda path: RecordedAnswers(path, encode=loaded.tokenizer.encode_plain),
+        max_num_batched_tokens=settings.max_num_batched_tokens,
+        max_model_len=max_model_len,
+        num_spec_tokens=settings.speculative.num_speculative_tokens,
+        prefix_caching=settings.prefix_caching,
+        note=note,
     )
+    return Means(max_num_seqs=settings.max_num_seqs, answers=answers, draft_model=open_draft)
 
 
 def _settle_threads(loaded: LoadedModel) -> None:
@@ -204,12 +239,16 @@ def _settle_threads(loaded: LoadedModel) -> None:
         torch.set_num_threads(1)
 
 
-def _num_blocks(loaded: LoadedModel, settings: EngineSettings, max_model_len: int, *, block_size: int) -> int:
-    """Return the pool size: what was asked for, else enough for a full batch within a share of free memory."""
-    bytes_per_block = loaded.bytes_per_token * block_size
+def _num_blocks(
+    bytes_per_block: int, settings: EngineSettings, max_model_len: int, *, block_size: int, device: torch.device
+) -> int:
+    """Return the pool size: what was asked for, else enough for a full batch within a share of free memory.
+
+    A draft model's keys and values are a part of ``bytes_per_block``, as its pool follows the target's.
+    """
     longest = num_blocks_for(max_model_len, block_size=block_size)
     if settings.kv_cache_memory is None:
-        share = int(_free_memory(loaded.device) * _SHARE_OF_MEMORY[loaded.device.type])
+        share = int(_free_memory(device) * _SHARE_OF_MEMORY[device.type])
         num_blocks = min(settings.max_num_seqs * longest, share // bytes_per_block)
         remedy = "set a smaller --max-model-len"
     else:

@@ -20,13 +20,15 @@ from batchspec.drafting import Drafter, NoDrafter
 from batchspec.engine import EngineCore
 from batchspec.errors import RequestError
 from batchspec.grammar import GrammarCompiler, byte_tokenizer
+from batchspec.model.drafting.model import PagedDraftModel
+from batchspec.model.drafting.pages import DraftPages
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, StepPlan
 from batchspec.text import Decoder, IncrementalDecoder, text_after
 
-__all__ = ["ByteTokenizer", "ScriptedDrafter", "TableModel", "make_engine"]
+__all__ = ["ByteTokenizer", "ScriptedDrafter", "TableModel", "make_draft_model", "make_engine"]
 
 
 class ByteTokenizer:
@@ -145,6 +147,36 @@ class ScriptedDrafter(NoDrafter):
             if token_ids:
                 drafts.append(Draft(sequence=sequence, token_ids=token_ids))
         return drafts
+
+
+def make_draft_model(
+    *,
+    model: Any | None = None,
+    num_vocabulary: int = ByteTokenizer.vocab_size,
+    context_length: int = 128,
+    num_blocks: int = 128,
+    block_size: int = 4,
+    max_num_batched_tokens: int = 64,
+    prefix_caching: bool = False,
+) -> PagedDraftModel:
+    """Return a draft model over a fake.
+
+    Args:
+        model: by default ``TableModel.random()``.
+        num_vocabulary: token ids that it may draft are below this.
+        context_length: the most tokens that it can read.
+        num_blocks: pool size.
+        block_size: tokens in a block.
+        max_num_batched_tokens: the most tokens in one forward pass.
+        prefix_caching: compute shared beginnings once.
+    """
+    return PagedDraftModel(
+        runner=TableModel.random() if model is None else model,
+        pages=DraftPages(BlockPool(num_blocks=num_blocks, block_size=block_size), prefix_caching=prefix_caching),
+        num_vocabulary=num_vocabulary,
+        context_length=context_length,
+        max_num_batched_tokens=max_num_batched_tokens,
+    )
 
 
 def make_engine(

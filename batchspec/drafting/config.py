@@ -89,6 +89,11 @@ class SpeculativeConfig:
         return cls(method=method, **values | _lookup_bounds(method, values))
 
     @property
+    def has_draft_model(self) -> bool:
+        """Whether a draft model is used: in the ensemble only if one is named."""
+        return self.method == "draft_model" or (self.method == "auto" and self.model is not None)
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The keys that mean something to the method."""
         return (*_COMMON, *_KEYS_OF[self.method]) if self.method != "none" else ("method",)

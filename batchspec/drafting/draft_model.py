@@ -28,13 +28,7 @@ class DraftModelDrafter(NoDrafter):
 
     def propose(self, decoding: Many[Sequence]) -> list[Draft]:
         """Return the drafts of all sequences whose context has room."""
-        asked = [sequence for sequence in decoding if sequence.num_draft_slots]
-        proposals = self.draft_model.propose(asked, num_tokens=self.num_spec_tokens) if asked else []
-        return [
-            Draft(sequence=sequence, token_ids=token_ids[: sequence.num_draft_slots], source="draft_model")
-            for sequence, token_ids in zip(asked, proposals, strict=True)
-            if token_ids
-        ]
+        return self.draft_model.propose(decoding, num_tokens=self.num_spec_tokens)
 
     def end(self, sequence: Sequence) -> None:
         """Let the draft model forget the sequence."""

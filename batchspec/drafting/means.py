@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchspec.errors import UsageError
 from batchspec.sequence import Sequence
+from batchspec.step import Draft
 
 __all__ = ["DraftModel", "EarlierAnswers", "Means"]
 
@@ -17,8 +18,8 @@ __all__ = ["DraftModel", "EarlierAnswers", "Means"]
 class DraftModel(Protocol):
     """A small model of the target's vocabulary, with pages of its own."""
 
-    def propose(self, decoding: Many[Sequence], *, num_tokens: int) -> list[list[int]]:
-        """Return up to ``num_tokens`` tokens to follow each sequence."""
+    def propose(self, decoding: Many[Sequence], *, num_tokens: int) -> list[Draft]:
+        """Return drafts of 1 to ``num_tokens`` tokens for those of the sequences whose context has room."""
 
     def end(self, sequence: Sequence) -> None:
         """Give back the pages of a sequence that has ended."""
@@ -34,7 +35,7 @@ class EarlierAnswers(Protocol):
         """Yield the last so many answers, in their order; -1 for all."""
 
 
-def _no_draft_model(_: str | None) -> NoReturn:
+def _no_draft_model() -> NoReturn:
     raise UsageError("a draft model needs an engine with a model: it cannot be had here.")
 
 
@@ -48,10 +49,10 @@ class Means:
 
     Attributes:
         max_num_seqs: the most sequences in the running batch.
-        draft_model: loads and returns the draft model that a path names; None for the embedded one.
+        draft_model: returns the draft model that the configuration names.
         answers: reads the responses of an earlier run.
     """
 
     max_num_seqs: int = 1
-    draft_model: Callable[[str | None], DraftModel] = _no_draft_model
+    draft_model: Callable[[], DraftModel] = _no_draft_model
     answers: Callable[[str], EarlierAnswers] = _no_answers

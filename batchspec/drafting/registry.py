@@ -77,14 +77,14 @@ def _recall(config: SpeculativeConfig, means: Means) -> Drafter:
 
 
 def _draft_model(config: SpeculativeConfig, means: Means) -> Drafter:
-    return DraftModelDrafter(num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model(config.model))
+    return DraftModelDrafter(num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model())
 
 
 def _auto(config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates) -> Drafter:
     drafters = [_suffix(config, means), _ngram(config, means)]
     if config.path is not None:
         drafters.insert(0, _recall(config, means))
-    last = None if config.model is None else _draft_model(config, means)
+    last = _draft_model(config, means) if config.has_draft_model else None
     return AutoDrafter(drafters, last=last, estimates=estimates, learns=not config.adaptive)
 
 

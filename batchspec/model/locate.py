@@ -8,9 +8,10 @@ from typing import Any
 
 from batchspec.errors import ModelError
 
-__all__ = ["EMBEDDED_TARGET", "ModelSource", "fingerprint", "locate"]
+__all__ = ["EMBEDDED_DRAFT", "EMBEDDED_TARGET", "ModelSource", "fingerprint", "locate"]
 
 EMBEDDED_TARGET = Path(__file__).parent.parent / "models" / "target"
+EMBEDDED_DRAFT = EMBEDDED_TARGET.parent / "draft"
 _PATIENCE = 10  # seconds to wait for the hub's first answer
 _CHOICE = "give a directory, a hub id or a .gguf file."
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter, SpeculativeConfig, make_drafter
+from batchspec.drafting.means import Means
 from batchspec.errors import UsageError
-from batchspec.testing import TableModel
+from batchspec.testing import TableModel, make_draft_model
 
 from .runs import ask, checked_engine, reconciliation_of, serve, token_ids_of
 from .sequences import decoding
@@ -31,7 +32,8 @@ class OnlyOnes:
 grammars = st.sampled_from([None, OnlyOnes()])
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=24)
 every_drafter = pytest.mark.parametrize(
-    "method", ["none", "ngram", "forced", "ngram+forced", "suffix", "suffix+forced", "auto"]
+    "method",
+    ["none", "ngram", "forced", "ngram+forced", "suffix", "suffix+forced", "auto", "draft_model", "draft_model+forced"],
 )
 
 
@@ -42,7 +44,7 @@ def drafter_of(name: str, *, k: int = 3) -> Drafter:
     keys: dict[str, object] = {"method": method, "num_speculative_tokens": k}
     keys |= {"prompt_lookup_min": 1, "prompt_lookup_max": 3} if method == "ngram" else {}
     keys |= {"forced_tokens": True} if forced_tokens else {}
-    return make_drafter(SpeculativeConfig.from_mapping(keys))
+    return make_drafter(SpeculativeConfig.from_mapping(keys), Means(draft_model=make_draft_model))
 
 
 @every_drafter

@@ -1,0 +1,1 @@
+"""A second, smaller model beside the target, which writes drafts."""
