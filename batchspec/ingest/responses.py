@@ -1,4 +1,4 @@
-"""From one response to its records: one for the whole, or one for each choice where the choices speak for themselves."""
+"""From one response to its records: one for the whole, or one for each choice where choices speak for themselves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ def prompt_tokens(body: Mapping[str, Any]) -> int | None:
 
 
 def completion_tokens(body: Mapping[str, Any]) -> int | None:
-    """Return the tokens of all choices together: from the usage, else from where the engine's own interface has them."""
+    """Return the tokens of all choices together, from the usage or from where the engine's own interface has them."""
     usage = body.get("usage")
     if type(usage) is dict and usage.get("completion_tokens") is not None:
         return whole(usage, "completion_tokens")

@@ -5,7 +5,7 @@ from typing import Any
 
 from batchspec.report.layout import Column, Paragraph, Part, Table, Tone, bar, count, percentage
 
-__all__ = ["distribution_parts"]
+__all__ = ["distribution_parts", "histogram_table"]
 
 
 def distribution_parts(document: Mapping[str, Any]) -> Iterator[Part]:
@@ -19,7 +19,7 @@ def distribution_parts(document: Mapping[str, Any]) -> Iterator[Part]:
     if histogram is None:
         yield Paragraph(text="No acceptance histogram: the counters contradict each other.", tone=Tone.BAD)
     else:
-        yield _histogram(histogram, document["definitions"])
+        yield histogram_table(histogram, document["definitions"])
 
 
 def _positions(entries: Sequence[Mapping[str, Any]], definitions: Mapping[str, str]) -> Table:
@@ -49,7 +49,13 @@ def _positions(entries: Sequence[Mapping[str, Any]], definitions: Mapping[str, s
     )
 
 
-def _histogram(histogram: Sequence[int], definitions: Mapping[str, str]) -> Table:
+def histogram_table(histogram: Sequence[int], definitions: Mapping[str, str]) -> Table:
+    """Return the pooled histogram with a bar for each entry.
+
+    Args:
+        histogram: entry j: steps that accepted exactly j draft tokens.
+        definitions: of the numbers, by name.
+    """
     num_steps, most = sum(histogram), max(histogram)
     return Table(
         title="Acceptance histogram, all requests pooled",

@@ -46,7 +46,7 @@ def read_tabby(block: Mapping[str, Any], _body: Mapping[str, Any]) -> Acceptance
 
 
 def read_tensorfold(block: Mapping[str, Any], _body: Mapping[str, Any]) -> Acceptance | None:
-    """Return what TensorFold's ``drafted`` and ``accepted`` state; None unless both are counts, as others use the words."""
+    """Return what TensorFold's ``drafted`` and ``accepted`` state; None unless both are integers."""
     drafted, accepted = block.get("drafted"), block.get("accepted")
     if type(drafted) is not int or type(accepted) is not int:
         return None

@@ -1,0 +1,81 @@
+"""The lines of a log in blocks, as fast as they can be told apart; a block is about a megabyte."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from batchspec.errors import DamagedInputError
+from batchspec.files.lines import MAX_LINE_BYTES
+from batchspec.files.source import InputSource
+
+__all__ = ["LineBlock", "line_blocks", "split_blocks"]
+
+_CHUNK_BYTES = 2**20
+_BOM = b"\xef\xbb\xbf"
+_COMPRESSIONS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd"}
+
+LineBlock = tuple[int, list[bytes | None]]
+"""Number of the first line, and the lines without their newlines; None for one too long to keep."""
+
+
+def line_blocks(source: InputSource) -> Iterator[LineBlock]:
+    """Yield the lines of a log that is not Parquet.
+
+    Raises:
+        DamagedInputError: the file is truncated or corrupt; raised where that shows.
+    """
+    with _reading(source) as stream:
+        yield from split_blocks(iter(lambda: stream.read(_CHUNK_BYTES), b""))
+
+
+@contextmanager
+def _reading(source: InputSource) -> Iterator[Any]:
+    """Open a log, decompressed by its extension; trouble with it is a sentence."""
+    compression = _COMPRESSIONS.get(source.suffix)
+    try:
+        if source.path == "-":
+            yield sys.stdin.buffer
+            return
+        with open(source.path, "rb") as file:
+            yield pa.input_stream(file, compression=compression) if compression else file
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DamagedInputError(
+            f"{source.path} cannot be read further ({reason}): it is truncated or corrupt; make it again"
+        ) from error
+
+
+def split_blocks(chunks: Iterable[bytes], *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[LineBlock]:
+    """Yield the lines that end in each chunk, the last one though it has no newline.
+
+    Args:
+        chunks: the log in pieces of any size.
+        max_line_bytes: a longer line is not kept in memory.
+    """
+    pieces: list[bytes] = []
+    num_bytes, number = 0, 1
+    for chunk in chunks:
+        lines: list[bytes | None] = [*chunk.split(b"\n")]
+        rest = lines.pop() or b""
+        if lines:
+            lines[0] = _joined(pieces, lines[0] or b"", num_bytes=num_bytes, limit=max_line_bytes, number=number)
+            pieces, num_bytes = [], 0
+            yield number, lines
+            number += len(lines)
+        num_bytes += len(rest)
+        if num_bytes > max_line_bytes:
+            pieces.clear()
+        else:
+            pieces.append(rest)
+    yield number, [_joined(pieces, b"", num_bytes=num_bytes, limit=max_line_bytes, number=number)]
+
+
+def _joined(pieces: list[bytes], end: bytes, *, num_bytes: int, limit: int, number: int) -> bytes | None:
+    """Return the line that the pieces make; None if it is too long."""
+    if num_bytes + len(end) > limit:
+        return None
+    line = b"".join((*pieces, end))
+    return line.removeprefix(_BOM) if number == 1 else line
