@@ -22,7 +22,7 @@ from batchspec.errors import UsageError
 from batchspec.files import RecordedAnswers
 from batchspec.grammar import GrammarCompiler
 from batchspec.model.cache import KVCache
-from batchspec.model.device.opening import PAGE_SIZE, page_size, record_steps
+from batchspec.model.device.opening import page_size, record_steps
 from batchspec.model.drafting.loading import load_draft
 from batchspec.model.drafting.opening import open_draft_model
 from batchspec.model.generation import GenerationDefaults
@@ -35,7 +35,6 @@ from batchspec.settings import EngineSettings
 
 __all__ = ["EngineSettings", "Launched", "build_engine", "launch"]
 
-BLOCK_SIZE = PAGE_SIZE
 _SMALL_MODEL = 30_000_000  # parameters below which one thread does as well as two, and far better on a busy machine
 _SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
 

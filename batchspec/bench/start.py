@@ -16,7 +16,6 @@ from batchspec.bench.spread import alternate, spread
 from batchspec.bench.subject import Subject
 from batchspec.blocks import num_blocks_for
 from batchspec.errors import UsageError
-from batchspec.launch import BLOCK_SIZE
 
 __all__ = ["measure_memory", "measure_start"]
 
@@ -57,8 +56,8 @@ def measure_memory(subject: Subject, settings: BenchSettings, job: Job) -> dict[
         UsageError: the command fails.
     """
     longest = subject.room_for(job)
-    num_blocks = job.max_num_seqs * num_blocks_for(longest, block_size=BLOCK_SIZE)
-    kv_bytes = num_blocks * BLOCK_SIZE * subject.loaded.bytes_per_token
+    num_blocks = job.max_num_seqs * num_blocks_for(longest, block_size=subject.block_size)
+    kv_bytes = num_blocks * subject.block_size * subject.loaded.bytes_per_token
     with TemporaryDirectory() as directory:
         input_path, report = Path(directory) / "job.jsonl", Path(directory) / "peak.json"
         body = {"max_tokens": job.max_tokens, "temperature": 0, "ignore_eos": True}

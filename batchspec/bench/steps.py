@@ -14,7 +14,6 @@ from batchspec.bench.subject import Subject
 from batchspec.blocks import num_blocks_for
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
-from batchspec.launch import BLOCK_SIZE
 from batchspec.step import StepPlan
 from batchspec.verify import judge
 
@@ -62,8 +61,8 @@ def _engine(subject: Subject, settings: BenchSettings) -> EngineCore:
             f"--context {max(settings.contexts)} leaves no room for drafts in the model's context of "
             f"{subject.loaded.context_length} tokens: give less."
         )
-    per_block = subject.loaded.bytes_per_token * BLOCK_SIZE
-    num_blocks = num_blocks_for(longest, block_size=BLOCK_SIZE)
+    per_block = subject.loaded.bytes_per_token * subject.block_size
+    num_blocks = num_blocks_for(longest, block_size=subject.block_size)
     most = min(_MOST_KV_BYTES // per_block, max(settings.rows) * num_blocks)
     return subject.engine(max_model_len=longest, kv_cache_memory=max(most, num_blocks) * per_block)
 

@@ -9,6 +9,7 @@ from batchspec.bench.prompts import Prompts
 from batchspec.drafting import SpeculativeConfig
 from batchspec.engine import EngineCore
 from batchspec.launch import build_engine
+from batchspec.model.device.opening import page_size
 from batchspec.model.load import LoadedModel
 from batchspec.settings import EngineSettings
 
@@ -35,6 +36,11 @@ class Subject:
     def dtype(self) -> str:
         """The name of the weights' dtype."""
         return str(self.loaded.dtype).removeprefix("torch.")
+
+    @property
+    def block_size(self) -> int:
+        """Tokens in a block of the engines' caches."""
+        return page_size(self.loaded.device, self.loaded.dtype)
 
     @property
     def tokens(self) -> list[int]:

@@ -1,6 +1,7 @@
 """The paged store of keys and values, one pair of tensors for each attention call of a forward pass."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -85,10 +86,9 @@ class KVCache:
         In strips (blocks, key heads, block size * dim), the order inside being the kernel's own; else
         (blocks, block size, key heads, dim).
         """
+        options: dict[str, Any] = {"dtype": self.dtype, "device": self.device}
         if self.in_strips:
-            shape = (self.num_blocks, num_heads, self.block_size * dim)
-            return torch.empty(shape, dtype=self.dtype, device=self.device)
-        shape = (self.num_blocks + 2, self.block_size, num_heads, dim)
-        pages = torch.empty(shape, dtype=self.dtype, device=self.device)
+            return torch.empty((self.num_blocks, num_heads, self.block_size * dim), **options)
+        pages = torch.empty((self.num_blocks + 2, self.block_size, num_heads, dim), **options)
         pages[self.num_blocks].zero_()
         return pages

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
         print("skipped: torch sees no CUDA device here")
         return 0
     faulthandler.dump_traceback_later(_LONGEST, exit=True)
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path[0] = str(Path(__file__).parents[2])  # instead of this directory, whose files have names of packages
     from tests.gpu.parts import run_parts
     from tests.gpu.stage import CUDA, REHEARSAL
 

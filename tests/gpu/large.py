@@ -16,7 +16,7 @@ from .stage import Stage
 
 __all__ = ["large_model", "module_of"]
 
-_SIZES = {
+_SIZES: dict[str, Any] = {
     "vocab_size": 128256,
     "hidden_size": 2048,
     "intermediate_size": 8192,

@@ -82,7 +82,7 @@ class Stage:
         """Yield requests of the quickstart, with the same number of tokens and with seeds of their own."""
         lines = _QUICKSTART.read_text().splitlines()[: self.num_requests]
         for index, line in enumerate(lines):
-            body = {"messages": json.loads(line)["body"]["messages"]}
+            body = {key: value for key, value in json.loads(line)["body"].items() if key in ("messages", "prompt")}
             request = parse_row(body, index=index, line=index + 1, columns=Columns(), defaults=RowDefaults())
             sampling = SamplingParams(
                 max_tokens=self.max_tokens, temperature=temperature, seed=index, return_token_ids=True

@@ -95,5 +95,7 @@ def texts_of(core: EngineCore, bodies: list[dict[str, Any]]) -> list[str]:
         parse_row(body, index=index, line=index + 1, columns=Columns(), defaults=RowDefaults())
         for index, body in enumerate(bodies)
     )
-    choices = [record["response"]["body"]["choices"][0] for record in core.run(rows)]
+    records = list(core.run(rows))
+    assert [record["error"] for record in records] == [None] * len(bodies)
+    choices = [record["response"]["body"]["choices"][0] for record in records]
     return [choice["message"]["content"] if "message" in choice else choice["text"] for choice in choices]

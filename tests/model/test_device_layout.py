@@ -107,7 +107,7 @@ def test_a_cut_of_the_rows_into_tiles_leaves_none_out() -> None:
 )
 def test_what_is_joined_comes_apart_as_it_was(kinds: dict[str, tuple[type, list[int]]]) -> None:
     random = np.random.default_rng(0)
-    arrays = {name: random.integers(0, 2, size=size).astype(dtype) for name, (dtype, size) in kinds.items()}
+    arrays: Arrays = {name: random.integers(0, 2, size=size).astype(dtype) for name, (dtype, size) in kinds.items()}
     joined = join(arrays, device=CPU)
     assert len(joined) % 8 == 0
     for name, tensor in split(joined, like=arrays).items():

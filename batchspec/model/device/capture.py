@@ -1,7 +1,7 @@
 """Recording what a function does to the device, so that it can be done again without the host's work."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -31,7 +31,8 @@ class CudaCapture:
     """
 
     def __init__(self, device: torch.device):
-        self._stream = torch.cuda.Stream(device)
+        stream: Any = torch.cuda.Stream
+        self._stream = stream(device)
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, function: Callable[[], torch.Tensor]) -> Callable[[], torch.Tensor]:

@@ -71,28 +71,26 @@ class GraphedSteps:
             shape: of the step.
             arrays: of that shape.
         """
-        recorded = self._recorded.get(shape) or self._record(shape, arrays)
-        if recorded is None:
+        if shape not in self._recorded and not self.record(shape, arrays):
             return None
+        recorded = self._recorded[shape]
         recorded.inputs.copy_(join(arrays, device=self._device), non_blocking=True)
         self.num_replays += 1
         return recorded.replay()
 
-    def _record(self, shape: StepShape, arrays: Arrays) -> _Recorded | None:
+    def record(self, shape: StepShape, arrays: Arrays) -> bool:
+        """Record a step; return whether that could be done. Arguments as for ``run``."""
         inputs = join(arrays, device=self._device).to(self._device)
         tensors = split(inputs, like=arrays)
         try:
             replay = self._capture(lambda: self._compute(tensors, shape))
         except RuntimeError as error:
-            self._give_up(error)
-            return None
+            self.is_on = False
+            self._recorded.clear()
+            self._note(not_recorded(error))
+            return False
         self._recorded[shape] = _Recorded(inputs=inputs, replay=replay)
-        return self._recorded[shape]
-
-    def _give_up(self, error: RuntimeError) -> None:
-        self.is_on = False
-        self._recorded.clear()
-        self._note(not_recorded(error))
+        return True
 
 
 def not_recorded(error: RuntimeError) -> str:

@@ -40,7 +40,7 @@ def lay_out(
     slots = np.full(shape.num_rows, trash_slot, dtype=np.int64)
     blocks, places = np.divmod(positions[:num_rows], block_size)
     slots[:num_rows] = tables[sequence, blocks].astype(np.int64) * block_size + places
-    token_ids = np.concatenate([span.token_ids for span in spans]) if spans else []
+    token_ids = np.concatenate([np.zeros(0, dtype=np.int64), *(span.token_ids for span in spans)])
     lengths = starts + counts
     return {
         "token_ids": _filled(token_ids, shape.num_rows),

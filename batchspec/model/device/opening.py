@@ -12,9 +12,9 @@ from batchspec.model.device.probe import form_for
 from batchspec.model.device.steps import DeviceSteps
 from batchspec.model.device.varlen import KERNEL_DTYPES
 
-__all__ = ["PAGE_SIZE", "page_size", "record_steps"]
+__all__ = ["page_size", "record_steps"]
 
-PAGE_SIZE = 16  # tokens, where nothing asks for more
+_PAGE_SIZE = 16  # tokens, where nothing asks for more
 
 
 def page_size(device: torch.device, dtype: torch.dtype) -> int:
@@ -25,7 +25,7 @@ def page_size(device: torch.device, dtype: torch.dtype) -> int:
         dtype: of the pages.
     """
     form = form_for(device, dtype)
-    return PAGE_SIZE if form is None else form.page_size
+    return _PAGE_SIZE if form is None else form.page_size
 
 
 def record_steps(

@@ -80,12 +80,14 @@ def _attend_by_hand(
 
 def _fold(tiles: torch.Tensor, num_kv_heads: int) -> torch.Tensor:
     """Return (tiles, key heads, group * tile rows, D) of queries (tiles, tile rows, query heads, D)."""
-    return tiles.unflatten(2, (num_kv_heads, -1)).permute(0, 2, 3, 1, 4).flatten(2, 3)
+    num_tiles, num_rows, _, dim = tiles.shape
+    return tiles.view(num_tiles, num_rows, num_kv_heads, -1, dim).permute(0, 2, 3, 1, 4).flatten(2, 3)
 
 
 def _unfold(folded: torch.Tensor, group: int) -> torch.Tensor:
     """Return (tiles * tile rows, query heads, Dv) of results (tiles, key heads, group * tile rows, Dv)."""
-    return folded.unflatten(2, (group, -1)).permute(0, 3, 1, 2, 4).flatten(2, 3).flatten(0, 1)
+    num_tiles, num_kv_heads, _, dim = folded.shape
+    return folded.view(num_tiles, num_kv_heads, group, -1, dim).permute(0, 3, 1, 2, 4).flatten(2, 3).flatten(0, 1)
 
 
 def _fold_sinks(sinks: torch.Tensor, num_kv_heads: int, tile_rows: int) -> torch.Tensor:

@@ -69,7 +69,7 @@ class DeviceSteps:
             note=note,
         )
         shape = buckets.largest
-        self.graphs.run(shape, self._arrays([], shape, wanted=np.arange(shape.num_rows)))
+        self.graphs.record(shape, self._arrays([], shape, wanted=np.arange(shape.num_rows)))
 
     def forward(self, plan: StepPlan) -> torch.Tensor:
         """Return the logits (rows, vocabulary) in the order of ``wanted_rows``; the next step may overwrite them."""

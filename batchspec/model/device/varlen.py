@@ -1,6 +1,7 @@
 """Attention over pages by torch's variable-length kernel, which reads them where they are."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 
@@ -16,8 +17,8 @@ def varlen_kernel() -> Callable[..., torch.Tensor]:
     """Return torch's function; ImportError where torch has none."""
     from torch.nn.attention.varlen import varlen_attn
 
-    kernel: Callable[..., torch.Tensor] = varlen_attn
-    return kernel
+    kernel: Any = varlen_attn
+    return cast(Callable[..., torch.Tensor], kernel)
 
 
 def can_attend_varlen(
