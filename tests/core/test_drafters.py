@@ -1,8 +1,12 @@
 """What every drafter must do, for every drafter that the registry names; and the configuration that names them."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from batchspec.acceptance import Level
 from batchspec.drafting import Drafter, SpeculativeConfig, make_drafter
@@ -33,18 +37,43 @@ grammars = st.sampled_from([None, OnlyOnes()])
 texts = st.lists(st.integers(0, 3), min_size=2, max_size=24)
 every_drafter = pytest.mark.parametrize(
     "method",
-    ["none", "ngram", "forced", "ngram+forced", "suffix", "suffix+forced", "auto", "draft_model", "draft_model+forced"],
+    [
+        "none",
+        "ngram",
+        "forced",
+        "ngram+forced",
+        "suffix",
+        "suffix+forced",
+        "recall",
+        "draft_model",
+        "draft_model+forced",
+        "auto",
+        "auto+everything",
+    ],
 )
 
 
+class OldAnswers:
+    """Earlier answers that are wrong for everyone, but begin well now and then."""
+
+    def answer_to(self, custom_id: str, sample_index: int) -> NDArray[np.int64] | None:
+        return None if custom_id == "r1" else np.array([0, 1, 2, 3, 0, 1, 2, sample_index] * 3, dtype=np.int64)
+
+    def latest(self, most: int) -> Iterator[NDArray[np.int64]]:
+        yield np.array([1, 2, 1, 2, 3, 0, 0, most % 4], dtype=np.int64)
+
+
 def drafter_of(name: str, *, k: int = 3) -> Drafter:
-    method, _, forced_tokens = name.partition("+")
+    method, _, more = name.partition("+")
     if method == "none":
         return make_drafter(SpeculativeConfig.from_mapping({"method": "none"}))
     keys: dict[str, object] = {"method": method, "num_speculative_tokens": k}
     keys |= {"prompt_lookup_min": 1, "prompt_lookup_max": 3} if method == "ngram" else {}
-    keys |= {"forced_tokens": True} if forced_tokens else {}
-    return make_drafter(SpeculativeConfig.from_mapping(keys), Means(draft_model=make_draft_model))
+    keys |= {"forced_tokens": True} if more else {}
+    keys |= {"path": "old.jsonl"} if method == "recall" or more == "everything" else {}
+    keys |= {"model": "small", "adaptive": False} if more == "everything" else {}
+    means = Means(draft_model=make_draft_model, answers=lambda _: OldAnswers())
+    return make_drafter(SpeculativeConfig.from_mapping(keys), means)
 
 
 @every_drafter
