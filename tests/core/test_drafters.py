@@ -144,6 +144,24 @@ def test_no_drafter_changes_the_output(method: str, temperature: float) -> None:
         assert reconciliation_of(engine, records).is_exact
 
 
+@every_drafter
+def test_no_drafter_changes_the_output_of_sequences_that_are_put_back_or_stop_early(method: str) -> None:
+    """Pages for two sequences of four, steps of nine tokens, and stops that fall into drafts."""
+    model = TableModel.random(seed=8, scale=4.0)
+    requests = [
+        ask([i, 7, i], index=i, max_tokens=25, temperature=0.4, seed=i, stop_token_ids=tuple(range(i, 250, 50)))
+        for i in range(12)
+    ]
+    plain = serve(checked_engine(model=model), requests)
+    assert len({len(ids[0]) for ids in map(token_ids_of, plain)}) > 3
+    tight = {"max_num_seqs": 4, "num_blocks": 16, "max_model_len": 64, "max_num_batched_tokens": 9}
+    engine = checked_engine(model=model, drafter=drafter_of(method, k=4), level=Level.SUMMARY, **tight)
+    records = serve(engine, requests)
+    assert engine.scheduler.num_preemptions
+    assert [token_ids_of(record) for record in records] == [token_ids_of(record) for record in plain]
+    assert reconciliation_of(engine, records).is_exact
+
+
 @pytest.mark.parametrize(
     ("given_", "low", "high"),
     [
