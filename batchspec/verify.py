@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from batchspec.sampling import Choices, decide, score_prompt
 from batchspec.step import StepPlan, TokenMasks, Verdicts
 
-__all__ = ["acceptance_mask", "judge"]
+__all__ = ["acceptance_mask", "fetched_together", "judge"]
+
+_Fetched = tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None) -> Verdicts:
@@ -45,11 +47,15 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
     )
 
 
-def _fetched(choices: Choices) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return targets, and whether they are there and whether they are starved, in the host's memory.
+def _fetched(choices: Choices) -> _Fetched:
+    """Return targets, whether they are there and whether they are starved, in the host's memory."""
+    if choices.target_ids.device.type != "cpu":
+        return fetched_together(choices)
+    return choices.target_ids.numpy(), choices.has_target.numpy(), choices.is_starved.numpy()
 
-    One transfer: it is here that the host waits for the device, and as a rule nowhere else in a step.
-    """
+
+def fetched_together(choices: Choices) -> _Fetched:
+    """Do the same in one transfer: here the host waits for a device, and as a rule nowhere else in a step."""
     together = torch.stack((choices.target_ids, choices.has_target.long(), choices.is_starved.long())).cpu().numpy()
     return together[0], together[1].astype(np.bool_), together[2].astype(np.bool_)
 

@@ -2,16 +2,19 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from batchspec import verify
 from batchspec.params import SamplingParams
-from batchspec.sampling import decide
+from batchspec.sampling import Choices, decide
 from batchspec.sampling.nucleus import keep_nucleus, keep_nucleus_at_once
 from batchspec.step import StepPlan
-from batchspec.verify import judge
+from batchspec.verify import fetched_together, judge
 
 from .contexts import Context
 
@@ -39,7 +42,7 @@ def test_nothing_is_asked(name: str) -> None:
     assert {each.device.type for each in (choices.target_ids, choices.has_target, choices.is_starved)} == {"meta"}
 
 
-def test_the_verdict_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_chosen_is_fetched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched = []
     original = torch.Tensor.cpu
 
@@ -48,10 +51,30 @@ def test_the_verdict_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(tensor)
 
     monkeypatch.setattr(torch.Tensor, "cpu", counted)
-    chunks = [context_with(SamplingParams(temperature=0.0)).chunk() for _ in range(3)]
-    verdicts = judge(StepPlan(chunks=chunks), torch.randn(12, VOCAB))
-    assert fetched == [(3, 12)]
-    assert verdicts.target_ids.shape == verdicts.has_target.shape == verdicts.is_starved.shape == (12,)
+    choices = Choices(
+        target_ids=torch.tensor([5, 2**40, 0]),
+        has_target=torch.tensor([True, False, True]),
+        is_starved=torch.tensor([False, True, False]),
+        logprobs={},
+    )
+    target_ids, has_target, is_starved = fetched_together(choices)
+    assert fetched == [(3, 3)]
+    assert target_ids.tolist() == [5, 2**40, 0]
+    assert has_target.tolist() == [True, False, True]
+    assert is_starved.tolist() == [False, True, False]
+    assert [each.dtype.name for each in (target_ids, has_target, is_starved)] == ["int64", "bool", "bool"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_verdict_asks_nothing_but_what_was_chosen(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def answer(choices: Choices) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+        size = len(choices.target_ids)
+        return np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+
+    monkeypatch.setattr(verify, "fetched_together", answer)
+    chunks = [context_with(SamplingParams(**CASES[name])).chunk() for _ in range(3)]
+    verdicts = judge(StepPlan(chunks=chunks), torch.empty(12, VOCAB, device="meta"))
+    assert verdicts.accepted.shape == (3, 3)
 
 
 @settings(max_examples=60)
