@@ -45,8 +45,8 @@ class Place:
 IN_RESPONSE = (
     Place(engine="vllm", keys=("metrics", "speculative_decoding"), read=read_vllm, is_own=True),
     Place(engine="sglang", keys=("sglext", "spec_tokens_details"), read=read_sglang, is_own=True),
-    Place(engine="sglang", keys=("meta_info",), read=read_sglang),
     Place(engine="tokenspeed", keys=("meta_info",), read=read_tokenspeed),
+    Place(engine="sglang", keys=("meta_info",), read=read_sglang),
     Place(engine="mlx-vlm", keys=("timings",), read=read_mlx_vlm),
     Place(engine="llama.cpp", keys=("timings",), read=read_llama_cpp),
     Place(engine="lm-studio", keys=("stats",), read=read_lm_studio),
@@ -61,8 +61,8 @@ IN_RESPONSE = (
 IN_CHOICE = (
     Place(engine="vllm", keys=("speculative_decoding_stats",), read=read_sparse, is_own=True),
     Place(engine="tensorrt-llm", keys=("speculative_decoding",), read=read_tensorrt, is_own=True),
-    Place(engine="sglang", keys=("meta_info",), read=read_sglang),
     Place(engine="tokenspeed", keys=("meta_info",), read=read_tokenspeed),
+    Place(engine="sglang", keys=("meta_info",), read=read_sglang),
     Place(engine="vllm", keys=("spec_decode_metrics",), read=read_vllm, is_own=True),
     Place(engine="spec-bench", keys=(), read=read_spec_bench),
     Place(engine="tensorrt-llm", keys=(), read=read_iterations),

@@ -13,7 +13,9 @@ from batchspec.ingest.tokens import choice_tokens, completion_tokens, prompt_tok
 __all__ = ["Entry", "Envelope", "read_response", "skipped"]
 
 Entry = LogRecord | SkippedRow
-_MARKS = frozenset({"choices", "usage", "outputs", "meta_info", "timings", "stats", "metrics", "content", "text"})
+_MARKS = frozenset(
+    {"choices", "usage", "outputs", "meta_info", "timings", "stats", "metrics", "perf_metrics", "content", "text"}
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,7 @@ __all__ = ["read_body", "read_row"]
 
 _IDS = ("id", "request_id", "question_id")
 _LONGEST_MESSAGE = 200
+_DONE = "[DONE]"
 
 
 def read_row(row: Any, *, path: str, line: int, streams: OpenStreams) -> Iterator[Entry]:
@@ -41,6 +42,8 @@ def read_row(row: Any, *, path: str, line: int, streams: OpenStreams) -> Iterato
 
 def read_body(body: Any, envelope: Envelope) -> Iterator[Entry]:
     """Yield the records of a body: a response, the chunks of one, or SGLang's list of responses to ``n`` > 1."""
+    if type(body) is list and _DONE in body:
+        body = [item for item in body if item != _DONE]
     if type(body) is list and body and all(type(item) is dict for item in body):
         if any("choices" in item for item in body):
             body = merge_chunks(body)
@@ -115,7 +118,7 @@ def _decoded(value: Any) -> Any:
         return value
     if value.startswith("data:"):
         lines = [line[5:].strip() for line in value.splitlines() if line.startswith("data:")]
-        return [_decoded(line) for line in lines if line != "[DONE]"]
+        return [_decoded(line) for line in lines if line != _DONE]
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError as error:
