@@ -9,20 +9,12 @@ from typing import Any
 
 import pytest
 
-from batchspec.cli import app, main
+from batchspec.cli import app
+
+from .calling import call
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = [command.name for command in app.registered_commands]
-
-
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    """Run the command line in this process; return status, stdout, stderr."""
-    monkeypatch.setattr(sys, "argv", ["batchspec", *args])
-    with pytest.raises(SystemExit) as exit_:
-        main()
-    captured = capsys.readouterr()
-    assert isinstance(exit_.value.code, int)
-    return exit_.value.code, captured.out, captured.err
 
 
 def python(*code: str) -> subprocess.CompletedProcess[str]:
