@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,7 +13,7 @@ import pyarrow as pa
 from batchspec.errors import DamagedInputError, RequestError, UsageError
 from batchspec.files.fingerprint import fingerprint, sha256_of
 from batchspec.files.hashing import HashingFile
-from batchspec.files.lines import split_lines
+from batchspec.files.lines import Line, split_lines
 from batchspec.files.parquet_in import check_parquet, parquet_rows
 
 __all__ = ["InputSource", "Row", "open_source"]
@@ -51,8 +51,8 @@ class InputSource:
         self.is_regular = path != "-" and Path(path).is_file()
         self._digest: str | None = None
 
-    def rows(self) -> Iterator[Row]:
-        """Yield (number, content) of every row that is not blank, in constant memory.
+    def rows(self, split: Callable[[Iterable[bytes]], Iterator[Line]] = split_lines) -> Iterator[Row]:
+        """Yield (number, content) of every row that is not blank, in constant memory; ``split`` finds them in text.
 
         Raises:
             DamagedInputError: the file is truncated or corrupt; raised where that shows.
@@ -61,7 +61,7 @@ class InputSource:
             if self.is_parquet:
                 yield from parquet_rows(self.path)
             else:
-                yield from ((line.number, line.data) for line in split_lines(self._chunks()))
+                yield from ((line.number, line.data) for line in split(self._chunks()))
         except (OSError, pa.ArrowException) as error:
             raise DamagedInputError(
                 f"{self.path} cannot be read further ({_reason(error)}): it is truncated or corrupt; make it again"

@@ -1,0 +1,40 @@
+"""Lines of JSON on standard output or in a file, remarks on standard error."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from batchspec.cli.output import writing_to_stdout
+from batchspec.errors import UsageError
+
+__all__ = ["remark", "write_lines"]
+
+
+def remark(text: str) -> None:
+    """Print one sentence on standard error."""
+    print(f"batchspec: {text}", file=sys.stderr)
+
+
+def write_lines(lines: Iterable[Mapping[str, Any]], output: Path | None) -> None:
+    """Write objects as lines of JSON, into a file as a whole or not at all.
+
+    Raises:
+        UsageError: they cannot be written; or whatever the lines themselves raise.
+    """
+    import orjson
+
+    from batchspec.files.atomic import whole_file
+
+    if output is None:
+        with writing_to_stdout(remedy="free some room or write elsewhere"):
+            for line in lines:
+                sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
+        return
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(output) as path, path.open("wb") as file:
+            for line in lines:
+                file.write(orjson.dumps(line) + b"\n")
+    except OSError as error:
+        raise UsageError(f"output {output} cannot be written ({error.strerror or error}): choose another") from error
