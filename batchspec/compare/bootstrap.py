@@ -1,0 +1,60 @@
+"""How far a difference between two runs could be chance: requests drawn again, each with its answers in both runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batchspec.compare.measures import Measure
+from batchspec.report.logs.bootstrap import SEED, assign_units, interval, resampled_ratios
+
+__all__ = ["Intervals", "paired_intervals"]
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """How sure a measure is; None where the draws tell nothing.
+
+    Attributes:
+        runs: of the value in either run.
+        difference: of the second value less the first.
+        ratio: of the second value over the first.
+    """
+
+    runs: tuple[Interval | None, Interval | None] = (None, None)
+    difference: Interval | None = None
+    ratio: Interval | None = None
+
+
+def paired_intervals(measures: Sequence[Measure], *, num_pairs: int) -> list[Intervals]:
+    """Return the intervals of every measure; the same input gives the same intervals.
+
+    Args:
+        measures: over the same pairs, which are drawn as a whole.
+        num_pairs: all of them, those that take no part in a measure included. Fewer than two tell nothing.
+    """
+    if not measures or num_pairs < 2:
+        return [Intervals() for _ in measures]
+    generator = np.random.default_rng(SEED)
+    units = assign_units(num_pairs, generator)
+    tops, bottoms = (
+        _by_unit(np.concatenate([getattr(measure, name) for measure in measures]), units)
+        for name in ("numerators", "denominators")
+    )
+    drawn = resampled_ratios(tops, bottoms, generator)
+    return [_intervals(measure, drawn[:, 2 * i], drawn[:, 2 * i + 1]) for i, measure in enumerate(measures)]
+
+
+def _by_unit(rows: NDArray[np.float64], units: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return (units, rows): the sums of (rows, pairs) over the pairs of each unit."""
+    num_units = int(units.max()) + 1
+    return np.stack([np.bincount(units, weights=row, minlength=num_units) for row in rows], axis=1)
+
+
+def _intervals(measure: Measure, first: NDArray[np.float64], second: NDArray[np.float64]) -> Intervals:
+    a, b = measure.offset + first, measure.offset + second
+    quotient = np.divide(b, a, out=np.full_like(a, np.nan), where=(a != 0) & ~np.isnan(a))
+    return Intervals(runs=(interval(a), interval(b)), difference=interval(b - a), ratio=interval(quotient))

@@ -1,0 +1,46 @@
+"""The whole of ``batchspec compare``: two runs in, one document out."""
+
+from typing import Any
+
+from batchspec.compare.bootstrap import paired_intervals
+from batchspec.compare.document import measure_document, pairs_document, run_document, texts_document
+from batchspec.compare.measures import all_measures
+from batchspec.compare.pairing import pair_runs
+from batchspec.compare.rundirs import changed_settings, whole_throughput
+from batchspec.compare.sides import read_side
+from batchspec.errors import UsageError
+from batchspec.report.logs.bootstrap import CONFIDENCE, NUM_RESAMPLES
+
+__all__ = ["compare_runs"]
+
+
+def compare_runs(first: str, second: str) -> dict[str, Any]:
+    """Compare two runs of the same requests and return the document that ``--json`` prints.
+
+    Args:
+        first: run directory or file of responses, called A.
+        second: likewise, called B; differences are B less A.
+
+    Raises:
+        UsageError: a file cannot be read, an id stands twice in it, or the runs have no request in common.
+    """
+    if "-" in (first, second):
+        raise UsageError("a run to compare cannot be standard input, as it is read twice: give a file")
+    a, b = read_side(first), read_side(second)
+    if not a.requests.keys() & b.requests.keys():
+        raise UsageError(
+            f"{first} and {second} have no served request in common: runs are paired by custom_id, so compare two runs "
+            "of the same input"
+        )
+    paired = pair_runs(a, b)
+    measures = list(all_measures(paired.pairs))
+    intervals = paired_intervals(measures, num_pairs=len(paired.pairs))
+    return {
+        "runs": {"a": run_document(a), "b": run_document(b)},
+        "changed_settings": changed_settings(first, second),
+        "pairs": pairs_document(a, b, num_pairs=len(paired.pairs)),
+        "measures": [measure_document(*pair) for pair in zip(measures, intervals, strict=True)],
+        "throughput": {"a": whole_throughput(first), "b": whole_throughput(second)},
+        "texts": texts_document(paired),
+        "bootstrap": {"num_resamples": NUM_RESAMPLES, "confidence": CONFIDENCE},
+    }

@@ -1,0 +1,173 @@
+"""Whole comparisons: which requests are paired, which are left out, and what the tables say of them."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from batchspec.compare.comparing import compare_runs
+from batchspec.errors import UsageError
+from tests.cli.calling import call
+
+from .making import answer, failure, write_run
+
+ORACLE = Path(__file__).parents[1] / "data" / "oracle"
+
+
+def oracle(folder: str, group: str = "greedy") -> str:
+    return str(ORACLE / folder / f"{group}.responses.jsonl")
+
+
+def test_what_is_paired_and_what_is_not(tmp_path: Path) -> None:
+    """In any order of the rows."""
+    a = [answer("1"), answer("2"), failure("3"), answer("4"), failure("5"), answer("6"), failure("7")]
+    b = [answer("2"), answer("1"), answer("3"), failure("4"), failure("5"), answer("8")]
+    document = compare_runs(write_run(tmp_path / "a.jsonl", a), write_run(tmp_path / "b.jsonl", b))
+    assert document["pairs"] == {
+        "num_pairs": 2,
+        "failed_in_one": {"num_requests": 2, "named": ["3", "4"]},
+        "failed_in_both": {"num_requests": 1, "named": ["5"]},
+        "only_in_a": {"num_requests": 2, "named": ["6", "7"]},
+        "only_in_b": {"num_requests": 1, "named": ["8"]},
+    }
+    assert (document["runs"]["a"]["num_served"], document["runs"]["a"]["num_failed"]) == (4, 3)
+
+
+def test_texts_of_every_choice_and_stream(tmp_path: Path) -> None:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "he"}}]}
+    rest = {"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "llo"}}]}
+    last = {"id": "c", "choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
+    stream = {"custom_id": "s", "response": {"status_code": 200, "body": [chunk, rest, last]}, "error": None}
+    a = [answer("s"), answer("n", texts=["x", "y"]), answer("t", texts=["abc"], token_ids=[1, 2])]
+    b = [stream, answer("n", texts=["x", "z"]), answer("t", texts=["abc"], token_ids=[3])]
+    texts = compare_runs(write_run(tmp_path / "a.jsonl", a), write_run(tmp_path / "b.jsonl", b))["texts"]
+    assert (texts["num_compared"], texts["num_equal"], texts["num_different"]) == (3, 2, 1)
+    assert texts["num_equal_of_other_tokens"] == 1
+    assert {one["custom_id"]: one["choice"] for one in texts["divergences"]} == {"n": 1, "t": 0}
+
+
+def test_captures_with_other_drafts_have_equal_texts() -> None:
+    """And speculation is what differs: the same 24 requests, k = 3 and k = 5."""
+    document = compare_runs(oracle("ngram_k3_n1-3"), oracle("ngram_k5_n2-4"))
+    assert document["texts"]["num_equal"] == 24
+    pooled = document["measures"][0]
+    assert pooled["name"] == "mean_acceptance_length"
+    assert pooled["difference"]["low"] > 0
+    assert {one["detail"] for one in document["measures"] if one["name"] == "marginal_rate"} == {"0", "1", "2"}
+
+
+def test_a_run_against_itself_differs_nowhere() -> None:
+    document = compare_runs(oracle("ngram_k3_n1-3", "edges"), oracle("ngram_k3_n1-3", "edges"))
+    assert document["texts"]["num_different"] == 0
+    for measure in document["measures"]:
+        assert measure["difference"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_without_metrics_texts_and_times_are_compared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = call(monkeypatch, capsys, "compare", oracle("none"), oracle("ngram_k3_n1-3"))
+    assert (status, err) == (0, "")
+    assert "No acceptance to compare: no request has metrics in both runs." in out
+    assert "Texts: 24 of 24 equal" in out
+    assert "ms per output token" in out
+
+
+def test_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    a = [answer(str(i), [(3, 1), (3, i % 3)]) for i in range(25)]
+    b = [answer(str(i), [(3, 3), (3, i % 3)], texts=["hello" if i else "help!"]) for i in range(24)]
+    paths = write_run(tmp_path / "a.jsonl", a), write_run(tmp_path / "b.jsonl", b)
+    status, out, _ = call(monkeypatch, capsys, "compare", *paths)
+    assert status == 0
+    for text in (
+        "Pairs: 24 requests served in both",
+        "Not compared, only in A: 1 (24)",
+        "B accepts more than A: acceptance length +1.0000, 95 % interval +1.0000 to +1.0000.",
+        "Texts: 23 of 24 equal",
+        "First different character: at 3 to 3, median 3 (from 0)",
+        "0: character 3",
+        "  A: hello",
+        "  B: help!",
+        "position 2",
+    ):
+        assert text in out
+    status, out, _ = call(monkeypatch, capsys, "compare", *paths, "--json")
+    assert orjson.loads(out)["pairs"]["num_pairs"] == 24
+
+
+@pytest.mark.parametrize(
+    ("requirement", "status"),
+    [
+        ("acceptance_length>=3.5", 0),
+        ("acceptance_length>=4.5", 1),
+        ("mean:acceptance_length>3.9", 0),
+        ("position[0]>=0.7", 0),
+        ("position[0]<0.7", 1),
+        ("ratio:acceptance_length>=1.3", 0),
+        ("ratio:acceptance_length>=1.5", 1),
+        ("ratio:acceptance_rate<=1", 0),
+        ("tokens_per_decode_step>=1", 1),
+        ("category:code:acceptance_length>=1", 1),
+    ],
+)
+def test_the_gate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], requirement: str, status: int
+) -> None:
+    """On the new run, or on the ratio; what the runs do not tell does not hold."""
+    args = ("compare", oracle("ngram_k3_n1-3"), oracle("ngram_k5_n2-4"), "--json", "--require", requirement)
+    ended, out, err = call(monkeypatch, capsys, *args)
+    (judged,) = orjson.loads(out)["requirements"]
+    assert (ended, judged["holds"], judged["require"]) == (status, status == 0, requirement)
+    assert err.startswith(f"batchspec: requirement {requirement} failed") if status else not err
+
+
+MISTAKES: list[tuple[list[str], str]] = [
+    ([oracle("none"), "missing.jsonl"], "missing.jsonl cannot be read"),
+    ([oracle("none"), "."], "is a directory without responses.jsonl"),
+    ([oracle("none"), "-"], "cannot be standard input"),
+    ([oracle("none"), oracle("ngram_k3_n1-3", "edges")], "have no served request in common"),
+    ([oracle("none"), oracle("none"), "--require", "speed>=1"], "is no quantity"),
+    ([oracle("none"), oracle("none"), "--require", "file:x:acceptance_length>=1"], "is not told by a comparison"),
+    ([oracle("none"), oracle("none"), "--require", "ratio:macro:acceptance_length>=1"], "is not told by a comparison"),
+    ([oracle("none")], "missing argument"),
+]
+
+
+@pytest.mark.parametrize(("args", "expected"), MISTAKES, ids=[expected for _, expected in MISTAKES])
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: list[str], expected: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = call(monkeypatch, capsys, "compare", *args)
+    assert (status, out) == (2, "")
+    assert err.startswith("batchspec: ")
+    assert err.count("\n") == 1
+    assert expected in err
+
+
+def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    twice = write_run(tmp_path / "a.jsonl", [answer("1"), answer("2"), answer("1")])
+    with pytest.raises(UsageError, match="has the id '1' in line 1 and in line 3"):
+        compare_runs(twice, twice)
+
+
+def test_run_directories_tell_what_was_set_differently(tmp_path: Path) -> None:
+    def run(name: str, **parameters: Any) -> str:
+        directory = tmp_path / name
+        directory.mkdir()
+        write_run(directory / "responses.jsonl", [answer("1", [(3, 1)]), answer("2", [(3, 2)])])
+        manifest = {"batchspec_version": "1", "parameters": parameters, "model": {}, "dataset": {"path": "in.jsonl"}}
+        (directory / "manifest.json").write_bytes(orjson.dumps(manifest))
+        report = {"throughput": {"output_tokens_per_second": 100.0}}
+        (directory / "report.json").write_bytes(orjson.dumps(report))
+        return str(directory)
+
+    document = compare_runs(run("old", method="ngram", seed=0), run("new", method="suffix", seed=0))
+    assert document["changed_settings"] == ['--method was "ngram", now "suffix"']
+    assert document["throughput"]["b"] == {"output_tokens_per_second": 100.0}
+    (tmp_path / "new" / "manifest.json").write_text("{}")
+    (tmp_path / "new" / "report.json").unlink()
+    document = compare_runs(str(tmp_path / "old"), str(tmp_path / "new"))
+    assert document["changed_settings"] is None
+    assert document["throughput"]["b"] is None
