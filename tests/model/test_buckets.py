@@ -83,7 +83,7 @@ def test_there_are_few() -> None:
     [
         chunk_of(0, known=3),
         chunk_of(0, samples=False),
-        chunk_of(0, known=2, prompt_rows=1),
+        chunk_of(0, prompt_rows=1),
         chunk_of(4),
         chunk_of(0, num_blocks=101),
     ],

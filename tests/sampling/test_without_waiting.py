@@ -13,7 +13,7 @@ from batchspec import verify
 from batchspec.params import SamplingParams
 from batchspec.sampling import Choices, decide
 from batchspec.sampling.nucleus import keep_nucleus, keep_nucleus_at_once
-from batchspec.step import StepPlan
+from batchspec.step import Chunk, StepPlan
 from batchspec.verify import fetched_together, judge
 
 from .contexts import Context
@@ -28,17 +28,23 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def context_with(sampling: SamplingParams) -> Context:
-    return Context(
-        prompt=[2, 1], output=[5], draft=[2, 6, 3], sampling=sampling, bad_words=((6,),), stop_ids=frozenset({0})
+def chunks_of(name: str) -> list[Chunk]:
+    """Return three chunks of four rows each; only the first two cases leave the logits as they are."""
+    bad_words = () if name in ("greedy", "seeded") else ((6,),)
+    context = Context(
+        prompt=[2, 1],
+        output=[5],
+        draft=[2, 6, 3],
+        sampling=SamplingParams(**CASES[name]),
+        bad_words=bad_words,
+        stop_ids=frozenset({0}),
     )
+    return [context.chunk() for _ in range(3)]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_asked(name: str) -> None:
-    chunks = [context_with(SamplingParams(**CASES[name])).chunk() for _ in range(3)]
-    logits = torch.empty(sum(chunk.num_rows for chunk in chunks), VOCAB, device="meta")
-    choices = decide(chunks, logits)
+    choices = decide(chunks_of(name), torch.empty(12, VOCAB, device="meta"))
     assert {each.device.type for each in (choices.target_ids, choices.has_target, choices.is_starved)} == {"meta"}
 
 
@@ -72,8 +78,7 @@ def test_a_verdict_asks_nothing_but_what_was_chosen(monkeypatch: pytest.MonkeyPa
         return np.zeros(size, dtype=np.int64), np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
 
     monkeypatch.setattr(verify, "fetched_together", answer)
-    chunks = [context_with(SamplingParams(**CASES[name])).chunk() for _ in range(3)]
-    verdicts = judge(StepPlan(chunks=chunks), torch.empty(12, VOCAB, device="meta"))
+    verdicts = judge(StepPlan(chunks=chunks_of(name)), torch.empty(12, VOCAB, device="meta"))
     assert verdicts.accepted.shape == (3, 3)
 
 
