@@ -15,7 +15,7 @@ from batchspec.errors import UsageError
 __all__ = ["Estimate", "Judgement", "Requirement", "judge", "parse_requirement", "parse_requirements"]
 
 _FORM = re.compile(
-    r"(?:(?P<grouping>category|engine|file):(?P<group>.+):)?(?:(?P<weighting>pooled|mean|macro):)?"
+    r"(?:(?P<grouping>category|engine|file):(?P<group>.+?):)?(?:(?P<weighting>pooled|mean|macro):)?"
     r"(?P<quantity>[a-z_]+)(?:\[(?P<position>[0-9]{1,4})\])?\s*(?P<sign>>=|<=|>|<)\s*(?P<bound>[0-9]*\.?[0-9]+)"
 )
 _SIGNS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(

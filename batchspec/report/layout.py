@@ -45,11 +45,13 @@ class Column:
         header: what the column shows.
         detail: which kind of it, where several columns share a header.
         is_text: whether the cells are text.
+        longest: most characters side by side on a terminal; longer text is folded.
     """
 
     header: str
     detail: str = ""
     is_text: bool = False
+    longest: int = 32
 
 
 @dataclass(frozen=True, kw_only=True)

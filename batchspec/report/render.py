@@ -17,7 +17,6 @@ __all__ = ["parts_renderable", "report_renderable"]
 
 _STYLES = {Tone.PLAIN: "", Tone.QUIET: "dim", Tone.GOOD: "bold green", Tone.BAD: "bold red"}
 _WIDE = 96
-_LONGEST_LABEL = 32
 
 
 def report_renderable(document: Mapping[str, Any]) -> RenderableType:
@@ -63,7 +62,7 @@ def _grid(table: Table, *, gap: int) -> RichTable:
             justify="left" if column.is_text else "right",
             vertical="bottom",
             overflow="fold",
-            width=min(width, _LONGEST_LABEL),
+            width=min(width, column.longest),
         )
     for row in table.rows:
         grid.add_row(*(Text(cell) for cell in row))

@@ -30,9 +30,9 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
         "conditional_rate": f"accepted / drafted at the position; {ABSENT} if a request does not tell what it drafted",
         "completion_tokens_per_step": "output tokens / steps, as SGLang's length; counts the first token and decode "
         "steps without a draft, and nothing that a stop cut off",
-        "macro": "mean of the groups' ratios; each group weighs the same",
-        "interval": f"{CONFIDENCE:.0%} percentile bootstrap over requests: {NUM_RESAMPLES:,} draws with replacement, "
-        f"seed {SEED}; above {MAX_UNITS:,} requests, over {MAX_UNITS:,} random groups of them",
+        "macro": "mean of the groups' ratios; each group weighs the same, and they are counted instead of requests",
+        "interval": f"{CONFIDENCE * 100:.0f} % percentile bootstrap over requests: {NUM_RESAMPLES:,} draws with "
+        f"replacement, seed {SEED}; above {MAX_UNITS:,} requests, over {MAX_UNITS:,} random groups of them",
         "estimated": "a number that its engine does not state, or that may be wrong; in no other number of this report",
         "exact": "the engine counted it",
         "derived": "follows from counted numbers, or is the engine's own product (SGLang: drafted = steps x k)",

@@ -1,7 +1,6 @@
 """The two main tables: acceptance lengths and acceptance rates, each with its interval."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from batchspec.report.layout import Column, Table, count, decimal, percentage
@@ -20,9 +19,8 @@ _LABELS = {
     "num_accepted_draft_tokens": "accepted",
 }
 _SUMS = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
+_LONGEST_NAME = 22
 _ABSENT: Mapping[str, Any] = {"value": None, "low": None, "high": None, "num_requests": None}
-
-_short = partial(decimal, digits=3)
 
 
 def length_table(document: Mapping[str, Any]) -> Table:
@@ -42,10 +40,10 @@ def length_table(document: Mapping[str, Any]) -> Table:
                 weighting,
                 _number(measures, "mean_acceptance_length"),
                 decimal(_measure(measures, "mean_acceptance_length")["value"]),
-                interval_cell(_measure(measures, "mean_acceptance_length"), _short),
+                interval_cell(_measure(measures, "mean_acceptance_length")),
                 *(decimal(_measure(measures, length)["value"]) for length in _LENGTHS[1:]),
             )
-            for name, weighting, measures in scopes(document)
+            for name, weighting, measures in scopes(document, "mean_acceptance_length")
         ),
         notes=_notes(document, ("pooled", "mean", *_LENGTHS, "interval", "estimated", "macro")),
     )
@@ -67,10 +65,10 @@ def rate_table(document: Mapping[str, Any]) -> Table:
                 weighting,
                 _number(measures, "draft_acceptance_rate"),
                 percentage(_measure(measures, "draft_acceptance_rate")["value"]),
-                interval_cell(_measure(measures, "draft_acceptance_rate"), percentage),
+                interval_cell(_measure(measures, "draft_acceptance_rate"), is_share=True),
                 *(count(measures[sum_]) if sum_ in measures else "" for sum_ in _SUMS),
             )
-            for name, weighting, measures in scopes(document)
+            for name, weighting, measures in scopes(document, "draft_acceptance_rate")
         ),
         notes=_notes(document, ("draft_acceptance_rate", *_SUMS)),
     )
@@ -95,9 +93,9 @@ def position_table(entries: list[Mapping[str, Any]], definitions: Mapping[str, s
                 count(entry["num_drafted"]),
                 count(entry["num_accepted"]),
                 percentage(entry["marginal_rate"]["value"]),
-                interval_cell(entry["marginal_rate"], percentage),
+                interval_cell(entry["marginal_rate"], is_share=True),
                 percentage(entry["conditional_rate"]["value"]),
-                interval_cell(entry["conditional_rate"], percentage),
+                interval_cell(entry["conditional_rate"], is_share=True),
             )
             for entry in entries
         ),
@@ -110,7 +108,7 @@ def position_table(entries: list[Mapping[str, Any]], definitions: Mapping[str, s
 
 def _first_columns(document: Mapping[str, Any]) -> tuple[Column, ...]:
     return (
-        Column(header=document["by"] or "", is_text=True),
+        Column(header=document["by"] or "", is_text=True, longest=_LONGEST_NAME),
         Column(header="", is_text=True),
         Column(header="requests"),
     )
@@ -122,11 +120,9 @@ def _measure(measures: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _number(measures: Mapping[str, Any], name: str) -> str:
-    """Return how many requests, or groups, a measure is made of."""
+    """Return how many requests a measure is made of; of the macro mean, how many groups."""
     measure = _measure(measures, name)
-    if "num_groups" in measure:
-        return f"{count(measure['num_groups'])} groups"
-    return count(measure["num_requests"])
+    return count(measure["num_groups"] if "num_groups" in measure else measure["num_requests"])
 
 
 def _notes(document: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:

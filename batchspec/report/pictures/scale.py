@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 __all__ = ["Scale", "round_ticks"]
 
+_NOTHING = 1e-9
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
@@ -35,7 +37,10 @@ def round_ticks(low: float, high: float, *, most: int = 6) -> list[float]:
         high: largest value to show; may be equal.
         most: about so many ticks.
     """
-    span = high - low or abs(high) or 1.0
+    size = max(abs(low), abs(high))
+    span = high - low
+    if span <= _NOTHING * max(size, 1.0):
+        span = size if size > _NOTHING else 1.0
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= most)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
