@@ -1,3 +1,5 @@
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +95,10 @@ def test_a_sentence_tells_value_and_interval() -> None:
         "high": 2.5,
         "holds": False,
     }
+
+
+def test_what_the_readme_requires_is_a_requirement() -> None:
+    shown = re.findall(r"--require '([^']+)'", (Path(__file__).parents[1] / "README.md").read_text())
+    requirements = [text for text in shown if not text.startswith("ratio:")]
+    assert len(requirements) >= 3
+    assert [found.text for found in parse_requirements(requirements)] == requirements
