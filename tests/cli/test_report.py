@@ -1,5 +1,6 @@
 """``batchspec report``: formats, files, the gate and its exit status."""
 
+import gc
 import io
 import json
 import subprocess
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from batchspec.ingest.blocks import Log
 from batchspec.report.logs.survey import LogSurvey
 from tests.ingest.logs import FOREIGN, ORACLE, batch_line, body, write_rows
 from tests.report.logs.made import request
@@ -190,10 +192,13 @@ def test_neither_torch_nor_transformers_is_imported() -> None:
 def test_the_collector_runs_again_afterwards(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import gc
-
     during: list[bool] = []
-    document = LogSurvey.document
-    monkeypatch.setattr(LogSurvey, "document", lambda self: during.append(gc.isenabled()) or document(self))
+    add_log = LogSurvey.add_log
+
+    def watched(survey: LogSurvey, log: Log) -> None:
+        during.append(gc.isenabled())
+        add_log(survey, log)
+
+    monkeypatch.setattr(LogSurvey, "add_log", watched)
     call(monkeypatch, capsys, "report", GREEDY)
     assert (during, gc.isenabled()) == ([False], True)

@@ -162,7 +162,7 @@ def test_a_fault_of_one_choice_leaves_out_that_choice(tmp_path: Path) -> None:
     assert isinstance(second, SkippedRow)
 
 
-OTHERS: list[tuple[Any, str]] = [
+OTHERS: list[tuple[Any, str | None]] = [
     (
         {"usage": {"total_draft_tokens_count": 5, "accepted_draft_tokens_count": 2, "rejected_draft_tokens_count": 2}},
         "accepted, rejected and ignored draft tokens add up to 4, not to the total of 5",

@@ -138,7 +138,7 @@ def test_a_list_behind_data_is_no_chunk(tmp_path: Path) -> None:
 
 def test_only_so_many_streams_are_kept_open() -> None:
     streams = OpenStreams()
-    ended = []
+    ended: list[tuple[int, dict[str, Any]]] = []
     for index in range(5000):
         finished = {"index": 0, "finish_reason": "stop" if index % 2 else None}
         ended += streams.add({"id": f"{index}", "choices": [finished]}, line=index + 1)

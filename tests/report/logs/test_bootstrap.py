@@ -53,7 +53,7 @@ def test_groups_of_requests_give_the_interval_that_requests_give() -> None:
     values = generator.exponential(2.0, size=number)
     units = assign_units(number, generator)
     assert set(np.bincount(units).tolist()) == {6}
-    above, below = np.bincount(units, weights=values), np.bincount(units).astype(float)
+    above, below = np.bincount(units, weights=values).astype(float), np.bincount(units).astype(float)
     draws = resampled_ratios(above[:, None], below[:, None], generator)[:, 0]
     low, high = interval(draws) or (0.0, 0.0)
     reach = 1.96 * values.std() / number**0.5
