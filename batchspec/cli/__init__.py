@@ -12,6 +12,11 @@ from typing import Any, cast
 import typer
 
 from batchspec.cli.bench import bench
+from batchspec.cli.compare import compare
+from batchspec.cli.convert import convert
+from batchspec.cli.reconcile import reconcile
+from batchspec.cli.replay import replay
+from batchspec.cli.report import report
 from batchspec.cli.run import run
 from batchspec.errors import BatchspecError
 
@@ -58,6 +63,11 @@ def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
 
 app.command("run")(_interruptible(run))
 app.command("bench")(_interruptible(bench))
+app.command("report")(_interruptible(report))
+app.command("reconcile")(_interruptible(reconcile))
+app.command("convert")(_interruptible(convert))
+app.command("replay")(_interruptible(replay))
+app.command("compare")(_interruptible(compare))
 
 
 def main() -> None:

@@ -5,6 +5,6 @@ or rejection sampled; so the recorded tokens are all that is needed.
 
 ``logs``, ``reading`` and ``texts`` find the token ids in responses (``retokenise`` makes them), ``spool`` brings them
 into the order of the input, ``lookups`` (n-grams, every draft length at once) or ``simulate`` (any drafter) step over
-them, ``tallies`` adds up by request, ``schedule`` says what it would take, ``bootstrap`` how certain it is,
-``replaying`` does all that, ``document`` and ``tables`` show it.
+them, ``tallies`` adds up by request, ``schedule`` says what it would take, ``ratios`` and ``summary`` what it
+comes to, ``replaying`` does all that, ``document`` and ``tables`` show it.
 """

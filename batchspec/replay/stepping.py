@@ -63,43 +63,67 @@ def count_lookups(
         lengths: (settings, most + 1) of draft lengths, added to.
     """
     for setting in range(len(ks)):
+        num_steps = num_drafted = num_accepted = num_decode_steps = num_undecided = 0
         position = 1
         while position < len(drafted):
             length, accepted = _step(drafted, agreed, position, min(ks[setting], room - position))
-            _count(length, accepted, position, num_known, counts[setting], histograms[setting], lengths[setting])
-            counts[setting, 3] += 1
+            num_decode_steps += 1
+            if length:
+                num_steps += 1
+                num_drafted += length
+                num_accepted += accepted
+                num_undecided += _undecided(length, accepted, position, num_known)
+                histograms[setting, accepted] += 1
+                lengths[setting, length] += 1
             position += accepted + 1
+        _add(counts[setting], num_steps, num_drafted, num_accepted, num_decode_steps, num_undecided)
 
 
 @compiled()
 def add_steps(
-    position: Any, drafted: Any, accepted: Any, num_known: int, counts: Any, histogram: Any, lengths: Any
+    position: Any,
+    drafted: Any,
+    accepted: Any,
+    num_decode_steps: int,
+    num_known: int,
+    counts: Any,
+    histogram: Any,
+    lengths: Any,
 ) -> None:
-    """Add steps with a draft to the counts of one setting, but not to its decode steps.
+    """Add the steps of one setting to its counts.
 
     Args:
-        position: int32 (steps,), output tokens before each step.
+        position: int32 (steps,), output tokens before each step with a draft.
         drafted: int32 (steps,).
         accepted: int32 (steps,).
+        num_decode_steps: with a draft or without.
         num_known: as in ``count_lookups``, like the next three.
         counts: (len(COLUMNS),).
         histogram: (most + 1,).
         lengths: (most + 1,).
     """
+    num_drafted = num_accepted = num_undecided = 0
     for step in range(len(position)):
-        _count(drafted[step], accepted[step], position[step], num_known, counts, histogram, lengths)
+        num_drafted += drafted[step]
+        num_accepted += accepted[step]
+        num_undecided += _undecided(drafted[step], accepted[step], position[step], num_known)
+        histogram[accepted[step]] += 1
+        lengths[drafted[step]] += 1
+    _add(counts, len(position), num_drafted, num_accepted, num_decode_steps, num_undecided)
 
 
 @inner
-def _count(
-    length: int, accepted: int, position: int, num_known: int, counts: Any, histogram: Any, lengths: Any
+def _undecided(length: int, accepted: int, position: int, num_known: int) -> int:
+    """Return how many of a draft's tokens stand behind all that is known, with everything before them accepted."""
+    return length - accepted if position + accepted == num_known else 0
+
+
+@inner
+def _add(
+    counts: Any, num_steps: int, num_drafted: int, num_accepted: int, num_decode_steps: int, num_undecided: int
 ) -> None:
-    if not length:
-        return
-    counts[0] += 1
-    counts[1] += length
-    counts[2] += accepted
-    if position + accepted == num_known:
-        counts[4] += length - accepted
-    histogram[accepted] += 1
-    lengths[length] += 1
+    counts[0] += num_steps
+    counts[1] += num_drafted
+    counts[2] += num_accepted
+    counts[3] += num_decode_steps
+    counts[4] += num_undecided

@@ -1,0 +1,156 @@
+"""The token ids in one response: our own detailed metrics, or what ``return_token_ids`` asked for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from batchspec.replay.recorded import NOTHING, Cause, Tokens
+
+__all__ = ["Text", "Unfit", "choices_of", "some", "texts_of"]
+
+
+class Unfit(Exception):
+    """A row cannot be replayed.
+
+    Args:
+        cause: what is missing.
+    """
+
+    def __init__(self, cause: Cause):
+        super().__init__(cause)
+        self.cause = cause
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Text:
+    """One output with its prompt; attributes as in ``Recorded``."""
+
+    prompt: Tokens
+    output: Tokens
+    cut: Tokens = field(default_factory=lambda: NOTHING)
+    sample_index: int = 0
+    is_retokenised: bool = False
+
+
+def texts_of(body: Any, *, has_turns: bool) -> list[Text]:
+    """Return every output of a response that has a token; at least one.
+
+    Args:
+        body: one object, or the chunks of a stream.
+        has_turns: whether several choices of a chat are the turns of a conversation, of which a response tells only the
+            first prompt.
+
+    Raises:
+        Unfit: a prompt or an output has no token ids, there is no output, or the body is not a response.
+    """
+    whole = _merged(body) if isinstance(body, list) else body
+    sequences = _sequences(whole)
+    return some(_detailed(sequences) if sequences is not None else _returned(whole, has_turns=has_turns))
+
+
+def some(texts: Iterable[Text]) -> list[Text]:
+    """Return the texts that have an output; Unfit if there is none."""
+    found = [text for text in texts if len(text.output)]
+    if not found:
+        raise Unfit(Cause.EMPTY)
+    return found
+
+
+def choices_of(body: Any) -> list[Mapping[str, Any]]:
+    """Return the choices of a response in the order of their numbers.
+
+    Raises:
+        Unfit: there are none.
+    """
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
+        _malformed()
+    if not all(isinstance(choice.get("index", 0), int) for choice in choices):
+        _malformed()
+    return sorted(choices, key=lambda choice: choice.get("index", 0))
+
+
+def _sequences(body: Any) -> Any:
+    """Return what our own detailed metrics tell of the sequences; None in other responses."""
+    for name in ("metrics", "batchspec", "sequences"):
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+def _detailed(sequences: Any) -> Iterable[Text]:
+    if not isinstance(sequences, list) or not all(isinstance(sequence, dict) for sequence in sequences):
+        _malformed()
+    for sequence in sequences:
+        prompt, output, cut = (
+            _token_ids(sequence.get(name)) for name in ("prompt_token_ids", "token_ids", "cut_token_ids")
+        )
+        if prompt is None or output is None or cut is None:
+            _malformed()
+        yield Text(prompt=prompt, output=output, cut=cut)
+
+
+def _returned(body: Any, *, has_turns: bool) -> Iterable[Text]:
+    choices = choices_of(body)
+    are_turns = has_turns and "message" in choices[0]
+    for number, choice in enumerate(choices):
+        output, prompt = _token_ids(choice.get("token_ids")), _token_ids(choice.get("prompt_token_ids"))
+        if output is None:
+            raise Unfit(Cause.NO_TOKEN_IDS)
+        if prompt is None and are_turns and number:
+            raise Unfit(Cause.TURNS)
+        if prompt is None:
+            prompt = _token_ids(body.get("prompt_token_ids"))
+        if prompt is None:
+            raise Unfit(Cause.NO_PROMPT)
+        yield Text(prompt=prompt, output=output, sample_index=0 if are_turns else number)
+
+
+def _merged(chunks: list[Any]) -> dict[str, Any]:
+    """Return the chunks of a stream as one body, as far as token ids go."""
+    metrics: Any = None
+    choices: dict[int, dict[str, Any]] = {}
+    for chunk in chunks:
+        if not isinstance(chunk, dict):
+            _malformed()
+        metrics = chunk.get("metrics") or metrics
+        for part in choices_of(chunk) if chunk.get("choices") else ():
+            number = part.get("index", 0)
+            _add_part(choices.setdefault(number, {"index": number}), part, prompt=chunk.get("prompt_token_ids"))
+    return {"choices": list(choices.values()), "metrics": metrics}
+
+
+def _add_part(choice: dict[str, Any], part: Mapping[str, Any], *, prompt: Any) -> None:
+    """Add what a chunk says of a choice; a chat's prompt stands beside the choices."""
+    if "delta" in part:
+        choice["message"] = None
+    prompt = part.get("prompt_token_ids") or prompt
+    if prompt is not None:
+        choice["prompt_token_ids"] = prompt
+    ids = part.get("token_ids")
+    if isinstance(ids, list):
+        choice["token_ids"] = [*choice.get("token_ids", ()), *ids]
+
+
+def _token_ids(value: Any) -> Tokens | None:
+    """Return a list of token ids, int64 (n,); None for null.
+
+    Raises:
+        Unfit: it is anything else.
+    """
+    if value is None:
+        return None
+    if type(value) is not list or not set(map(type, value)) <= {int}:
+        _malformed()
+    try:
+        ids = np.array(value, dtype=np.int32)
+    except OverflowError:
+        _malformed()
+    if len(ids) and ids.min() < 0:
+        _malformed()
+    return ids.astype(np.int64)
+
+
+def _malformed() -> NoReturn:
+    raise Unfit(Cause.MALFORMED)
