@@ -10,9 +10,10 @@ from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.finished import record_index
 from batchspec.files.source import Row
+from batchspec.replay.choices import Unfit
 from batchspec.replay.recorded import NO_INDEX, Cause, LeftOut, Recorded
 from batchspec.replay.retokenise import Retokeniser
-from batchspec.replay.texts import Text, Unfit, texts_of
+from batchspec.replay.texts import Text, texts_of
 
 __all__ = ["Reader"]
 

@@ -9,8 +9,9 @@ from tokenizers import Tokenizer
 
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults, open_source, read_requests
+from batchspec.replay.choices import Unfit, choices_of
 from batchspec.replay.recorded import Cause, Tokens
-from batchspec.replay.texts import Text, Unfit, choices_of, some
+from batchspec.replay.texts import Text, some
 from batchspec.request import ChatPrompt, Request, TextPrompt, TokenPrompt
 
 __all__ = ["Retokeniser", "read_prompts"]

@@ -4,22 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from batchspec.replay.best import best_parts
+from batchspec.replay.cells import ranged
 from batchspec.replay.ratios import SPEEDUP
-from batchspec.report.layout import ABSENT, Column, Paragraph, Part, Table, Tone, count, decimal, printable
+from batchspec.report.layout import Column, Paragraph, Part, Table, Tone, count, printable
 
 __all__ = ["replay_parts"]
 
 Summary = Mapping[str, Any]
 
-_ALL = "(all)"
 _RATIOS = {
     "mean_acceptance_length": "acceptance length",
     "draft_acceptance_rate": "acceptance rate",
     "steps_saved": "steps saved",
     SPEEDUP: "predicted speed-up",
 }
-_CRITERIA = {SPEEDUP: "predicted speed-up", "tokens_per_decode_step": "tokens per decode step"}
-_PERCENT = ("draft_acceptance_rate", "steps_saved")
 
 
 def replay_parts(document: Mapping[str, Any], *, histograms: bool) -> Iterator[Part]:
@@ -30,13 +29,13 @@ def replay_parts(document: Mapping[str, Any], *, histograms: bool) -> Iterator[P
         histograms: whether to show the accepted tokens of the steps.
     """
     yield Paragraph(text="\n".join(_about(document["replayed"])))
-    yield from _doubts(document["replayed"])
+    yield from _doubts(document)
     definitions = document["definitions"]
     yield _grid(document["all"], title="Replay, all requests", notes=_notes(document))
     for name, summary in document["categories"].items():
         requests = count(summary["num_requests"])
         yield _grid(summary, title=f"Replay, category {printable(name)} ({requests} requests)", notes=())
-    yield from _best(document)
+    yield from best_parts(document)
     if histograms:
         for method, cells in groupby(document["all"]["cells"], key=lambda cell: str(cell["method"])):
             yield _histogram(method, list(cells), note=definitions["acceptance_histogram"])
@@ -53,8 +52,9 @@ def _about(replayed: Mapping[str, Any]) -> Iterator[str]:
         yield f"Left out, {cause}: {count(rows['num_rows'])} ({names}): {rows['remedy']}"
 
 
-def _doubts(replayed: Mapping[str, Any]) -> Iterator[Part]:
+def _doubts(document: Mapping[str, Any]) -> Iterator[Part]:
     """Yield what makes the numbers less than exact."""
+    replayed = document["replayed"]
     if replayed["num_retokenised_requests"]:
         number = count(replayed["num_retokenised_requests"])
         yield Paragraph(
@@ -68,12 +68,21 @@ def _doubts(replayed: Mapping[str, Any]) -> Iterator[Part]:
             text=f"{number} requests had a grammar, which cuts drafts in a run: accepted tokens are exact, but fewer "
             "may be drafted, in fewer steps."
         )
+    if any(setting["method"] == "suffix" for setting in document["settings"]):
+        yield from _doubts_of_suffix(replayed)
+
+
+def _doubts_of_suffix(replayed: Mapping[str, Any]) -> Iterator[Part]:
     for job in replayed["jobs"]:
         if job["has_indices"] is False:
             yield Paragraph(
                 text=f"{printable(job['path'])} does not tell every request's place in the input: the suffix drafter "
                 "learnt in the order of the lines."
             )
+    if replayed["num_rows_left_out"]:
+        yield Paragraph(
+            text="The suffix drafter learnt nothing from rows that are left out, as a run does of those it serves."
+        )
 
 
 def _grid(summary: Summary, *, title: str, notes: tuple[str, ...]) -> Table:
@@ -89,26 +98,12 @@ def _grid(summary: Summary, *, title: str, notes: tuple[str, ...]) -> Table:
             (
                 cell["method"],
                 str(cell["num_spec_tokens"]),
-                *(_ranged(name, cell["pooled"][name], cell["intervals"][name]) for name in names),
+                *(ranged(name, cell["pooled"][name], cell["intervals"][name]) for name in names),
             )
             for cell in summary["cells"]
         ),
         notes=notes,
     )
-
-
-def _ranged(name: str, value: float | None, interval: Sequence[float] | None) -> str:
-    """Return a value with its interval."""
-    if value is None or interval is None:
-        return _shown(name, value)
-    low, high = (_shown(name, end).removesuffix(" %") for end in interval)
-    return f"{_shown(name, value)} ({low} to {high})"
-
-
-def _shown(name: str, value: float | None) -> str:
-    if name in _PERCENT and value is not None:
-        return f"{decimal(100 * value, digits=1)} %"
-    return decimal(None if value is None else round(value, 2) + 0.0, digits=2)  # no -0.00
 
 
 def _notes(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -121,61 +116,12 @@ def _notes(document: Mapping[str, Any]) -> tuple[str, ...]:
     if undecided:
         notes.append(f"at most {count(undecided)} draft tokens are undecided, behind the end of what was recorded")
     if document["costs"] is not None:
-        job = document["replayed"]["jobs"][0]
-        notes.append(
-            f"step costs: {printable(document['costs']['origin'])}; batch of {count(job['max_num_seqs'])}, at most "
-            f"{count(job['max_num_batched_tokens'])} tokens a step"
+        sizes = {(job["max_num_seqs"], job["max_num_batched_tokens"]) for job in document["replayed"]["jobs"]}
+        batches = ", ".join(
+            f"batch of {count(seqs)} in steps of {count(tokens)} tokens" for seqs, tokens in sorted(sizes)
         )
+        notes.append(f"step costs: {printable(document['costs']['origin'])}; {batches}")
     return tuple(notes)
-
-
-def _best(document: Mapping[str, Any]) -> Iterator[Part]:
-    """Yield the best setting for all requests and for each category."""
-    found = {_ALL: document["all"], **document["categories"]}
-    rows = tuple(_best_row(printable(name), summary) for name, summary in found.items() if summary["best"] is not None)
-    if not rows or len(document["settings"]) < 2:
-        return
-    definitions, criterion = document["definitions"], document["all"]["best"]["criterion"]
-    yield Table(
-        title=f"Best by {_CRITERIA[criterion]}",
-        columns=(
-            Column(header="category", is_text=True),
-            Column(header="requests"),
-            Column(header="best, k", is_text=True),
-            Column(header=_CRITERIA[criterion]),
-            Column(header="best in draws"),
-            Column(header="next, k", is_text=True),
-            Column(header="better by"),
-        ),
-        rows=rows,
-        notes=(
-            f"best: {definitions['best']}",
-            f"best in draws: {definitions['share_of_draws']}",
-            f"next: {definitions['next']}",
-        ),
-    )
-
-
-def _best_row(name: str, summary: Summary) -> tuple[str, ...]:
-    best, rival = summary["best"], summary["best"]["next"]
-    criterion = best["criterion"]
-    return (
-        name,
-        count(summary["num_requests"]),
-        _setting(best),
-        _ranged(criterion, best["value"], best["interval"]),
-        _share(best["share_of_draws"]),
-        "" if rival is None else _setting(rival),
-        "" if rival is None else _ranged(criterion, rival["difference"], rival["interval"]),
-    )
-
-
-def _share(fraction: float | None) -> str:
-    return ABSENT if fraction is None else f"{100 * fraction:.0f} %"
-
-
-def _setting(named: Mapping[str, Any]) -> str:
-    return f"{named['method']}, {named['num_spec_tokens']}"
 
 
 def _histogram(method: str, cells: Sequence[Mapping[str, Any]], *, note: str) -> Table:

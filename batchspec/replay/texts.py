@@ -1,26 +1,16 @@
 """The token ids in one response: our own detailed metrics, or what ``return_token_ids`` asked for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from batchspec.replay.choices import Unfit, choices_of, malformed
 from batchspec.replay.recorded import NOTHING, Cause, Tokens
+from batchspec.replay.streams import merged
 
-__all__ = ["Text", "Unfit", "choices_of", "some", "texts_of"]
-
-
-class Unfit(Exception):
-    """A row cannot be replayed.
-
-    Args:
-        cause: what is missing.
-    """
-
-    def __init__(self, cause: Cause):
-        super().__init__(cause)
-        self.cause = cause
+__all__ = ["Text", "some", "texts_of"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +35,7 @@ def texts_of(body: Any, *, has_turns: bool) -> list[Text]:
     Raises:
         Unfit: a prompt or an output has no token ids, there is no output, or the body is not a response.
     """
-    whole = _merged(body) if isinstance(body, list) else body
+    whole = merged(body) if isinstance(body, list) else body
     sequences = _sequences(whole)
     return some(_detailed(sequences) if sequences is not None else _returned(whole, has_turns=has_turns))
 
@@ -58,20 +48,6 @@ def some(texts: Iterable[Text]) -> list[Text]:
     return found
 
 
-def choices_of(body: Any) -> list[Mapping[str, Any]]:
-    """Return the choices of a response in the order of their numbers.
-
-    Raises:
-        Unfit: there are none.
-    """
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
-        _malformed()
-    if not all(isinstance(choice.get("index", 0), int) for choice in choices):
-        _malformed()
-    return sorted(choices, key=lambda choice: choice.get("index", 0))
-
-
 def _sequences(body: Any) -> Any:
     """Return what our own detailed metrics tell of the sequences; None in other responses."""
     for name in ("metrics", "batchspec", "sequences"):
@@ -81,13 +57,13 @@ def _sequences(body: Any) -> Any:
 
 def _detailed(sequences: Any) -> Iterable[Text]:
     if not isinstance(sequences, list) or not all(isinstance(sequence, dict) for sequence in sequences):
-        _malformed()
+        malformed()
     for sequence in sequences:
         prompt, output, cut = (
             _token_ids(sequence.get(name)) for name in ("prompt_token_ids", "token_ids", "cut_token_ids")
         )
         if prompt is None or output is None or cut is None:
-            _malformed()
+            malformed()
         yield Text(prompt=prompt, output=output, cut=cut)
 
 
@@ -107,32 +83,6 @@ def _returned(body: Any, *, has_turns: bool) -> Iterable[Text]:
         yield Text(prompt=prompt, output=output, sample_index=0 if are_turns else number)
 
 
-def _merged(chunks: list[Any]) -> dict[str, Any]:
-    """Return the chunks of a stream as one body, as far as token ids go."""
-    metrics: Any = None
-    choices: dict[int, dict[str, Any]] = {}
-    for chunk in chunks:
-        if not isinstance(chunk, dict):
-            _malformed()
-        metrics = chunk.get("metrics") or metrics
-        for part in choices_of(chunk) if chunk.get("choices") else ():
-            number = part.get("index", 0)
-            _add_part(choices.setdefault(number, {"index": number}), part, prompt=chunk.get("prompt_token_ids"))
-    return {"choices": list(choices.values()), "metrics": metrics}
-
-
-def _add_part(choice: dict[str, Any], part: Mapping[str, Any], *, prompt: Any) -> None:
-    """Add what a chunk says of a choice; a chat's prompt stands beside the choices."""
-    if "delta" in part:
-        choice["message"] = None
-    prompt = part.get("prompt_token_ids") or prompt
-    if prompt is not None:
-        choice["prompt_token_ids"] = prompt
-    ids = part.get("token_ids")
-    if isinstance(ids, list):
-        choice["token_ids"] = [*choice.get("token_ids", ()), *ids]
-
-
 def _token_ids(value: Any) -> Tokens | None:
     """Return a list of token ids, int64 (n,); None for null.
 
@@ -142,15 +92,11 @@ def _token_ids(value: Any) -> Tokens | None:
     if value is None:
         return None
     if type(value) is not list or not set(map(type, value)) <= {int}:
-        _malformed()
+        malformed()
     try:
         ids = np.array(value, dtype=np.int32)
     except OverflowError:
-        _malformed()
+        malformed()
     if len(ids) and ids.min() < 0:
-        _malformed()
+        malformed()
     return ids.astype(np.int64)
-
-
-def _malformed() -> NoReturn:
-    raise Unfit(Cause.MALFORMED)

@@ -127,6 +127,7 @@ def test_tables(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         "Replay, all requests",
         "Replay, category c1 (12 requests)",
         "does not tell every request's place",
+        "learnt nothing from rows that are left out",
         "steps saved",
         "2,000 draws, seed 0",
         "step costs: 0.1 s + 0.001 s a row; batch of 64",

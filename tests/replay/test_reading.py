@@ -113,6 +113,12 @@ def test_a_stream_is_put_together(tmp_path: Path, level: Level) -> None:
     assert [each[3] for each in ids_of(streamed)] == [each[3] for each in ids_of(at_once)]
 
 
+def test_an_empty_prompt_of_a_stream_is_one(tmp_path: Path) -> None:
+    chunk = {"choices": [{"index": 0, "text": "x", "token_ids": [3], "prompt_token_ids": []}]}
+    more = {"choices": [{"index": 0, "text": "y", "token_ids": [4, 5]}], "prompt_token_ids": None}
+    assert ids_of(recorded_in(write_log(tmp_path / "log.jsonl", [line([chunk, more])]))) == [([], [3, 4, 5], [], 0)]
+
+
 def test_every_file_format_gives_the_same(tmp_path: Path) -> None:
     requests = [ask([10 + i], index=i, max_tokens=5) for i in range(9)]
     path = write_log(tmp_path / "log.jsonl", records_of(requests, level=Level.DETAILED))
