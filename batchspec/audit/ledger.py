@@ -76,12 +76,12 @@ class Ledger:
             self._add_skipped(row)
             return
         self.num_sequences += num_sequences(row)
-        if row.acceptance is None:
+        counts, missing = ({}, frozenset[str]()) if row.acceptance is None else stated_counts(row.acceptance)
+        if row.acceptance is None or not counts:
             cause = SEVERAL_CHOICES if row.choice is None and row.num_choices > 1 else NO_METRICS
             self._silent(cause).add(_name(row), row.completion_tokens)
             return
         self.num_reported += 1
-        counts, missing = stated_counts(row.acceptance)
         self.num_unstated.update(missing)
         self.num_spec_tokens = max(self.num_spec_tokens, row.acceptance.num_spec_tokens or 0)
         for key, count in counts.items():

@@ -57,6 +57,9 @@ def judge(
         is_whole: whether the unreported rows are known by their counts, so that nothing else can be missing.
     """
     gap = differences(sheet)
+    if not gap:
+        nothing = "NOT reconciled: no count is stated by all responses and by the counters."
+        return Verdict(outcome=Outcome.UNEXPLAINED, sentences=(nothing, *_not_compared(sheet)))
     faults = [f"not in the sums, as it contradicts itself: {fault}" for fault in ledger.faults]
     if not any(gap.values()) and not faults:
         return Verdict(outcome=Outcome.EXACT, sentences=(_exact(sheet), *_not_compared(sheet)))

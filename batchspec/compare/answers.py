@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from batchspec.errors import RequestError
+from batchspec.files.decode import decode_row
 from batchspec.files.source import Row, open_source
 from batchspec.ingest.streams import is_chunk
+from batchspec.response_times import ResponseTimes, last_part, response_body, response_times
 
 __all__ = ["Answer", "Output", "read_answers"]
-
-_TIMES = ("time_to_first_token_ms", "generation_time_ms")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,15 +37,13 @@ class Answer:
         line: where it stands in its file.
         outputs: its choices, in their order; empty where one of them tells no text.
         num_tokens: of all choices, None when not told.
-        first_token_ms: milliseconds from being scheduled to the first token, None without timing fields.
-        generation_ms: milliseconds from the first to the last token, None without timing fields.
+        times: when it was made, and how long it took.
     """
 
     line: int
     outputs: tuple[Output, ...]
-    num_tokens: int | None = None
-    first_token_ms: float | None = None
-    generation_ms: float | None = None
+    num_tokens: int | None
+    times: ResponseTimes
 
 
 def read_answers(path: str) -> Iterator[Answer]:
@@ -61,61 +58,37 @@ def read_answers(path: str) -> Iterator[Answer]:
     """
     source = open_source(Path(path) / "responses.jsonl" if Path(path).is_dir() else path)
     for row in source.rows():
-        body = _body(row)
+        content = _object(row)
+        body = None if content is None or is_chunk(content) else response_body(content)
         if body is not None:
-            yield _answer(row[0], body)
+            usage = last_part(body).get("usage")
+            tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+            yield Answer(
+                line=row[0],
+                outputs=tuple(_outputs(body if isinstance(body, list) else [body])),
+                num_tokens=tokens if isinstance(tokens, int) else None,
+                times=response_times(body),
+            )
 
 
-def _body(row: Row) -> Mapping[str, Any] | list[Any] | None:
-    """Return the body in a row, be it a batch line, in Parquet or not, or the body itself; None when there is none."""
+def _object(row: Row) -> Mapping[str, Any] | None:
+    """Return the object that a row holds, None when it holds none."""
     _, content = row
-    value = _parsed(content)
-    if isinstance(value, dict) and "response" in value:
-        response = _parsed(value["response"])
-        value = response.get("body", response) if isinstance(response, dict) else None
-    elif isinstance(value, dict) and is_chunk(value):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def _parsed(value: Any) -> Any:
-    """Return what a line of JSON, or a text of Parquet, holds; None when it is not JSON."""
-    if not isinstance(value, bytes | str):
-        return value
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
+        return content if isinstance(content, dict) else decode_row(content) if isinstance(content, bytes) else None
+    except RequestError:
         return None
 
 
-def _answer(line: int, body: Mapping[str, Any] | list[Any]) -> Answer:
-    chunks = [chunk for chunk in (body if isinstance(body, list) else [body]) if isinstance(chunk, Mapping)]
-    last = chunks[-1] if chunks else {}
-    usage, metrics = last.get("usage"), last.get("metrics")
-    tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
-    first, rest = (_number(metrics, name) for name in _TIMES)
-    return Answer(
-        line=line,
-        outputs=tuple(_outputs(chunks)),
-        num_tokens=tokens if isinstance(tokens, int) else None,
-        first_token_ms=first,
-        generation_ms=rest,
-    )
-
-
-def _number(fields: Any, name: str) -> float | None:
-    value = fields.get(name) if isinstance(fields, Mapping) else None
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _outputs(chunks: Sequence[Mapping[str, Any]]) -> list[Output]:
+def _outputs(chunks: Sequence[Any]) -> list[Output]:
     """Return the choices of a response, or those that the chunks of a stream add up to; none if one tells no text."""
     parts: dict[int, list[Mapping[str, Any]]] = {}
     for chunk in chunks:
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        choices = chunk.get("choices") if isinstance(chunk, Mapping) else None
+        for place, choice in enumerate(choices if isinstance(choices, list) else ()):
             if isinstance(choice, Mapping):
-                parts.setdefault(choice.get("index") or 0, []).append(choice)
+                index = choice.get("index")
+                parts.setdefault(index if isinstance(index, int) else place, []).append(choice)
     outputs = [_output(choice_parts) for _, choice_parts in sorted(parts.items())]
     return [] if None in outputs else [output for output in outputs if output is not None]
 

@@ -24,8 +24,8 @@ class _Times:
         return cls(
             num_tokens=answer.num_tokens,
             num_outputs=max(1, len(answer.outputs)),
-            first_token_ms=answer.first_token_ms,
-            generation_ms=answer.generation_ms,
+            first_token_ms=answer.times.first_token_ms,
+            generation_ms=answer.times.generation_ms,
         )
 
     @property

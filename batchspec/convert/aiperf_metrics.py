@@ -1,29 +1,36 @@
 """The metrics of one request under AIPerf's names."""
 
-from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["draft_metrics", "spec_decode_acceptance", "time_metrics"]
+from batchspec.ingest import Acceptance, Origin
+from batchspec.response_times import ResponseTimes
 
-_COPIED = ("num_accepted_draft_tokens", "num_draft_tokens", "num_spec_steps", "num_spec_tokens")
-_PER_STEP = ("per_step_accepted", "per_step_drafted")
+__all__ = ["draft_metrics", "spec_decode_acceptance", "time_metrics", "token_metrics"]
+
+_COUNTS = ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
+
+Metrics = dict[str, dict[str, Any]]
 
 
-def time_metrics(timing: Mapping[str, Any], *, num_tokens: int | None) -> dict[str, dict[str, Any]]:
-    """Return latencies in milliseconds; empty without timing fields.
+def token_metrics(*, num_in: int | None, num_out: int | None) -> Metrics:
+    """Return the lengths of prompt and output, as far as they are told."""
+    lengths = {"input_sequence_length": num_in, "output_sequence_length": num_out}
+    return {name: {"value": length, "unit": "tokens"} for name, length in lengths.items() if length is not None}
+
+
+def time_metrics(times: ResponseTimes, *, num_tokens: int | None) -> Metrics:
+    """Return latencies in milliseconds; empty where the response does not tell them all.
 
     Args:
-        timing: ``metrics`` of a body.
-        num_tokens: of the output.
+        times: of the response.
+        num_tokens: of its output.
     """
-    queue, first, rest = (
-        timing.get(name) for name in ("queue_time_ms", "time_to_first_token_ms", "generation_time_ms")
-    )
-    if queue is None or first is None or rest is None:
+    latency, rest = times.latency_ms, times.generation_ms
+    if latency is None or rest is None:
         return {}
-    metrics = {
-        "time_to_first_token": {"value": queue + first, "unit": "ms"},
-        "request_latency": {"value": queue + first + rest, "unit": "ms"},
+    metrics: Metrics = {
+        "time_to_first_token": {"value": (times.queue_ms or 0) + (times.first_token_ms or 0), "unit": "ms"},
+        "request_latency": {"value": latency, "unit": "ms"},
     }
     if num_tokens is not None and num_tokens > 1 and rest > 0:
         gap = rest / (num_tokens - 1)
@@ -32,18 +39,13 @@ def time_metrics(timing: Mapping[str, Any], *, num_tokens: int | None) -> dict[s
     return metrics
 
 
-def draft_metrics(stated: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Return the acceptance metrics; empty without a verification step.
-
-    Args:
-        stated: ``speculative_decoding`` of a body.
-    """
-    if stated is None or not stated["num_spec_steps"]:
+def draft_metrics(acceptance: Acceptance | None) -> Metrics:
+    """Return the acceptance metrics; empty unless steps and tokens are counted and there was a step."""
+    counts = _counts(acceptance)
+    if counts is None:
         return {}
-    steps, drafted, accepted = (
-        stated[name] for name in ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
-    )
-    values = {
+    steps, drafted, accepted = counts
+    values: dict[str, tuple[float, str]] = {
         "spec_decode_acceptance_length": (1 + accepted / steps, "ratio"),
         "spec_decode_draft_acceptance_rate": (100 * accepted / drafted, "%"),
         "spec_decode_accepted_per_verified": ((accepted + steps) / (drafted + steps), "ratio"),
@@ -55,23 +57,37 @@ def draft_metrics(stated: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]
 
 
 def spec_decode_acceptance(
-    stated: Mapping[str, Any] | None, *, engine: str, usage: Mapping[str, Any] | None
+    acceptance: Acceptance | None, *, engine: str, completion_tokens: int | None
 ) -> dict[str, Any] | None:
-    """Return AIPerf's own acceptance record, with a sparse histogram; None without a verification step.
+    """Return AIPerf's own acceptance record, with a sparse histogram; None where there is no histogram, or no step.
 
     Args:
-        stated: ``speculative_decoding`` of a body.
+        acceptance: what the response states.
         engine: who says so.
-        usage: of the body.
+        completion_tokens: of the output.
     """
-    if stated is None or not stated["num_spec_steps"]:
+    counts = _counts(acceptance)
+    if acceptance is None or counts is None or acceptance.acceptance_histogram is None:
         return None
-    return {
+    steps, drafted, accepted = counts
+    record = {
         "engine": engine,
-        "mean_acceptance_length": stated["mean_acceptance_length"],
-        "draft_acceptance_rate": stated["draft_acceptance_rate"],
-        "acceptance_histogram": {str(j): count for j, count in enumerate(stated["acceptance_histogram"]) if count},
-        **{name: stated[name] for name in _COPIED},
-        "completion_tokens": None if usage is None else usage["completion_tokens"],
-        **{name: stated[name] for name in _PER_STEP if stated.get(name) is not None},
+        "mean_acceptance_length": 1 + accepted / steps,
+        "draft_acceptance_rate": accepted / drafted,
+        "acceptance_histogram": {str(j): count for j, count in enumerate(acceptance.acceptance_histogram) if count},
+        "num_accepted_draft_tokens": accepted,
+        "num_draft_tokens": drafted,
+        "num_spec_steps": steps,
+        "num_spec_tokens": acceptance.num_spec_tokens,
+        "completion_tokens": completion_tokens,
     }
+    lists = {"per_step_accepted": acceptance.per_step_accepted, "per_step_drafted": acceptance.per_step_drafted}
+    return record | {name: list(values) for name, values in lists.items() if values is not None}
+
+
+def _counts(acceptance: Acceptance | None) -> tuple[int, int, int] | None:
+    """Return steps, drafted and accepted tokens, None unless all are counted and there were some."""
+    if acceptance is None or any(acceptance.origin(name) is Origin.ESTIMATED for name in _COUNTS):
+        return None
+    steps, drafted, accepted = (getattr(acceptance, name) for name in _COUNTS)
+    return (steps, drafted, accepted) if steps and drafted and accepted is not None else None

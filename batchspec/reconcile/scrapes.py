@@ -110,7 +110,7 @@ def _samples(path: str | Path) -> Iterator[Sample]:
 def _count(sample: Sample, series: Series, *, path: str | Path) -> int:
     """Return the value of a counter after it was checked to be one, and its position to be a position."""
     value, position = sample.value, series.label("position")
-    if not 0 <= value <= _LARGEST_EXACT or not value.is_integer():
+    if not 0 <= value <= _LARGEST_EXACT or value % 1:
         raise UsageError(f"{path} says {series} is {value}: a counter of tokens is a whole number of at least 0")
     if series.quantity == _PER_POSITION and not (position or "").isdecimal():
         raise UsageError(f'{path} has {series}: its label "position" must be a whole number of at least 0')

@@ -65,6 +65,13 @@ def test_engines_that_count_alike(tmp_path: Path, prefix: str) -> None:
     assert counted_between(None, scrape(tmp_path, text)).by_engine[""][STEPS] == 5
 
 
+@pytest.mark.parametrize("number", ["5", "5.0", "5e0", "+5", "5 1795976550000"])
+def test_a_whole_number_however_it_is_written(tmp_path: Path, number: str) -> None:
+    """Servers that are not written in Python leave the point out; a federated scrape has times behind the values."""
+    text = f'vllm:spec_decode_num_drafts_total{{engine="0"}} {number}\n'
+    assert counted_between(None, scrape(tmp_path, text)).total[STEPS] == 5
+
+
 def test_a_series_that_appears_in_between_began_at_zero(tmp_path: Path) -> None:
     before = scrape(tmp_path, exposition(steps=5, drafted=15, accepted=[]), "before.prom")
     after = scrape(tmp_path, exposition(steps=8, drafted=24, accepted=[2, 1]))

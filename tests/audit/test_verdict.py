@@ -143,6 +143,21 @@ def test_counts_that_one_side_does_not_know_are_named_and_not_compared(tmp_path:
     assert [one["difference"] for one in document["rows"]] == [None, 0, -1]
 
 
+def test_nothing_to_compare_is_no_agreement(tmp_path: Path) -> None:
+    """The one row tells draft tokens only, the server counts steps only."""
+    row = {"custom_id": "a", "timings": {"predicted_n": 9, "draft_n": 6, "draft_n_accepted": 4}, "content": "x"}
+    document = reconciled(tmp_path, [row], "vllm:spec_decode_num_drafts_total 3.0\n")
+    assert document["verdict"] == "unexplained"
+    assert document["sentences"][0] == "NOT reconciled: no count is stated by all responses and by the counters."
+
+
+def test_a_block_that_states_nothing_is_a_row_without_metrics(tmp_path: Path) -> None:
+    empty = response("empty", {"num_spec_tokens": 3})
+    document = reconciled(tmp_path, rows_of(empty), scrape_of([*REPORTED, SILENT], finished=4))
+    assert document["verdict"] == "explained"
+    assert document["responses"]["without_metrics"]["no metrics"]["named"] == ["empty"]
+
+
 def record(line: int, steps: Steps | None) -> LogRecord:
     if steps is None:
         return LogRecord(path="x", line=line, engine="unknown", custom_id=f"r{line}", completion_tokens=50)

@@ -94,22 +94,39 @@ def test_an_error_is_a_record_too() -> None:
     line = aiperf_record({"custom_id": "b", "response": response, "error": error}, index=1)
     assert line["metrics"] == {}
     assert line["error"] == {"code": 400, "type": "invalid_request_error", "message": "too long"}
-    assert aiperf_record({"custom_id": "c", "response": None, "error": {}}, index=2)["error"]["code"] is None
+    broken = {"custom_id": "c", "response": None, "error": {"message": "gone", "code": "abort"}}
+    assert aiperf_record(broken, index=2)["error"] == {"code": None, "type": None, "message": "gone"}
 
 
 def test_contradictory_metrics_are_not_passed_on() -> None:
     source = record()
     source["response"]["body"]["metrics"]["speculative_decoding"]["num_accepted_draft_tokens"] = 19
-    with pytest.raises(RequestError, match="contradict each other"):
+    with pytest.raises(RequestError, match="19 draft tokens accepted, but the acceptance histogram tells 18"):
         aiperf_record(source, index=0)
 
 
 @pytest.mark.parametrize(
-    "row", [{"prompt": "a"}, {"response": {"status_code": 200}}, {"response": {"status_code": 200, "body": 3}}]
+    ("row", "expected"),
+    [
+        ({"prompt": "a"}, "the row is no response"),
+        ({"response": {"status_code": 200, "body": 3}}, "the response is the number 3, not an object"),
+        ({"id": "c", "object": "chat.completion.chunk", "choices": []}, "one chunk of a stream"),
+    ],
 )
-def test_what_is_no_response_is_named(row: dict[str, Any]) -> None:
-    with pytest.raises(RequestError, match="give a run's responses"):
+def test_what_is_no_response_is_named(row: dict[str, Any], expected: str) -> None:
+    with pytest.raises(RequestError, match=expected):
         aiperf_record(row, index=0)
+
+
+def test_other_engines_and_odd_times() -> None:
+    """What llama.cpp tells is passed on as far as it is counted: it has no steps."""
+    timings = {"predicted_n": 9, "prompt_n": 4, "draft_n": 6, "draft_n_accepted": 4}
+    line = aiperf_record({"id": "x", "choices": [{"text": "a"}], "created": "now", "timings": timings}, index=0)
+    assert line["metadata"]["conversation_id"] == "x"
+    assert line["metadata"]["request_start_ns"] == 0
+    assert line["metrics"] == {"output_sequence_length": {"value": 9, "unit": "tokens"}}
+    odd: dict[str, Any] = {"queue_time_ms": -1.0, "time_to_first_token_ms": [], "generation_time_ms": True}
+    assert "request_latency" not in aiperf_record(record(timing=odd), index=0)["metrics"]
 
 
 @pytest.mark.parametrize("folder", ["ngram_k1_n1-1", "ngram_k3_n1-3", "ngram_k5_n2-4"])
