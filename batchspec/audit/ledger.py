@@ -8,7 +8,7 @@ from batchspec.audit.counts import num_sequences, stated_counts
 from batchspec.ingest import LogRecord, SkippedRow, SkipReason
 from batchspec.reconcile.between import Count
 
-__all__ = ["REFUSED", "Ledger", "SilentRows"]
+__all__ = ["ERROR", "REFUSED", "Ledger", "SilentRows"]
 
 SEVERAL_CHOICES = "several choices (n > 1 or several prompts)"
 NO_METRICS = "no metrics"

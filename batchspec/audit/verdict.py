@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from batchspec.audit.gap import impossible, label
-from batchspec.audit.ledger import REFUSED, Ledger
+from batchspec.audit.ledger import ERROR, REFUSED, Ledger
 from batchspec.audit.sheet import SheetRow
 from batchspec.audit.window import Outside
 from batchspec.reconcile.between import Count
@@ -96,14 +96,10 @@ def _traffic(ledger: Ledger, num_finished: int | None) -> Iterable[str]:
     if num_finished < ledger.num_sequences:
         missing = ledger.num_sequences - num_finished
         yield f"{missing:,} of the {ledger.num_sequences:,} outputs did not end between the scrapes on these engines"
-    elif num_finished > ledger.num_sequences and not ledger.faults and not _may_have_ended_badly(ledger):
-        more = num_finished - ledger.num_sequences
+    num_failed = ledger.silent[ERROR].num_rows if ERROR in ledger.silent else 0  # may have ended, too, one each
+    more = num_finished - ledger.num_sequences - num_failed
+    if more > 0 and not ledger.faults:
         yield f"{more:,} sequences ended between the scrapes that are not in the responses"
-
-
-def _may_have_ended_badly(ledger: Ledger) -> bool:
-    """Whether a row tells neither its outputs nor that there were none."""
-    return any(silent.num_tokens is None for silent in ledger.silent.values())
 
 
 def _carriers(ledger: Ledger) -> list[str]:

@@ -57,18 +57,20 @@ def stated(per_step: Sequence[tuple[int, int]], *, k: int = 3) -> dict[str, Any]
 
 
 def response(
-    custom_id: str, speculative: Mapping[str, Any] | None, *, tokens: int = 64, num_choices: int = 1
+    custom_id: str, speculative: Mapping[str, Any] | None, *, tokens: int | None = 64, num_choices: int = 1
 ) -> dict[str, Any]:
     """Return a batch output line as a vLLM server's batch runner writes it."""
-    body = {
+    body: dict[str, Any] = {
         "id": f"cmpl-{custom_id}",
         "object": "text_completion",
         "created": 1_795_976_554,
         "model": "m",
         "choices": [{"index": i, "text": "x", "finish_reason": "length"} for i in range(num_choices)],
-        "usage": {"prompt_tokens": 5, "completion_tokens": tokens, "total_tokens": tokens + 5},
+        "usage": {"prompt_tokens": 5, "completion_tokens": tokens},
         "metrics": {"speculative_decoding": speculative},
     }
+    if tokens is None:
+        del body["usage"]
     return {"id": "b", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}
 
 

@@ -94,6 +94,16 @@ UNEXPLAINED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
         scrape_of([*REPORTED, SILENT, SILENT], finished=9),
         "5 sequences ended between the scrapes that are not in the responses",
     ),
+    "more than one row failed": (
+        rows_of(failure("broken", code=500)),
+        scrape_of([*REPORTED, SILENT, SILENT], finished=5),
+        "1 sequences ended between the scrapes that are not in the responses",
+    ),
+    "a stream without its usage is one output": (
+        rows_of(response("stream", None, tokens=None)),
+        scrape_of([*REPORTED, SILENT, SILENT], finished=5),
+        "1 sequences ended between the scrapes that are not in the responses",
+    ),
     "another engine": (
         rows_of(response("null", None)),
         scrape_of(REPORTED[:1], finished=2),
