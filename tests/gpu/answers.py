@@ -50,10 +50,13 @@ class Comparison:
 
 def answers_of(core: EngineCore, requests: Iterable[Request]) -> list[Answer]:
     """Return what an engine answers, in the order of the requests."""
-    bodies: list[Any] = [record["response"]["body"] for record in core.run(requests)]
-    return [
-        Answer(prompt=tuple(body["prompt_token_ids"]), tokens=tuple(body["choices"][0]["token_ids"])) for body in bodies
-    ]
+    answers = []
+    for record in core.run(requests):
+        body: Any = record["response"]["body"]
+        (choice,) = body["choices"]
+        prompt = (body | choice)["prompt_token_ids"]  # of a chat in the body, of a completion in the choice
+        answers.append(Answer(prompt=tuple(prompt), tokens=tuple(choice["token_ids"])))
+    return answers
 
 
 def compare(one: list[Answer], other: list[Answer]) -> Comparison:

@@ -39,12 +39,12 @@ class Part:
 
 
 PARTS = (
-    Part(name="attention", limit=30, run=check_kernels),
+    Part(name="attention", limit=20, run=check_kernels),
     Part(name="texts of the CPU", limit=50, run=check_against_cpu),
     Part(name="recordings", limit=30, run=check_recordings),
     Part(name="speculation", limit=30, run=check_speculation),
     Part(name="waiting", limit=20, run=check_waiting),
-    Part(name="speed", limit=60, run=measure_speed),
+    Part(name="speed", limit=80, run=measure_speed),
 )
 
 

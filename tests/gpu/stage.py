@@ -103,7 +103,7 @@ CUDA = Stage(
 REHEARSAL = replace(
     CUDA,
     device=torch.device("cpu"),
-    num_requests=4,
+    num_requests=8,
     max_tokens=12,
     batch_sizes=(1, 3),
     num_prompt_tokens=20,
