@@ -30,7 +30,7 @@ def load_draft(target: LoadedModel, model: str | Path | None) -> LoadedModel:
     try:
         draft = load_model(name, device=target.device.type, dtype=dtype, generation_config="openai")
     except ModelError as error:
-        raise ModelError(f"--draft-model: {str(error).removeprefix('--model ')}") from error
+        raise ModelError(f"--draft-model {name}: {str(error).removeprefix(f'--model {name}: ')}") from error
     _compare(target, draft, model=name)
     return draft
 

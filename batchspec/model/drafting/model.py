@@ -26,6 +26,8 @@ from batchspec.step import Chunk, Draft, StepPlan
 
 __all__ = ["PagedDraftModel"]
 
+_LEAST_TEMPERATURE = 1e-6  # below it all probability is on one token, and the division might overflow
+
 
 class _Runner(Protocol):
     """What is asked of the network, as the engine asks the target's."""
@@ -151,6 +153,6 @@ def _probs_of(token_ids: torch.Tensor, chunks: Many[Chunk], logits: torch.Tensor
         chunks: of the rows.
         logits: (rows, vocabulary).
     """
-    temperature = np.array([[chunk.sequence.sampling.temperature or 1.0] for chunk in chunks])
-    scaled = (logits - logits.amax(dim=-1, keepdim=True)) / beside(logits, temperature.astype(np.float32))
-    return (scaled.gather(-1, token_ids[:, None]).squeeze(-1) - scaled.logsumexp(dim=-1)).double().exp()
+    temperature = np.array([[chunk.sequence.sampling.temperature or 1.0] for chunk in chunks], dtype=np.float32)
+    scaled = logits / beside(logits, np.maximum(temperature, _LEAST_TEMPERATURE))
+    return scaled.log_softmax(dim=-1).gather(-1, token_ids[:, None]).squeeze(-1).double().exp()
