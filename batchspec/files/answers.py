@@ -68,9 +68,7 @@ class RecordedAnswers:
                 record: dict[str, Any] = orjson.loads(file.readline())
                 return record
         except (OSError, orjson.JSONDecodeError) as error:
-            raise UsageError(
-                f"{self._path} changed while it was being recalled: leave it as it is"
-            ) from error
+            raise UsageError(f"{self._path} changed while it was being recalled: leave it as it is") from error
 
     def _scan(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the offset and the record of every line."""
