@@ -1,9 +1,12 @@
 """``batchspec replay``: what would other drafters have accepted on these outputs?"""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from batchspec.teacher import Teacher
 
 __all__ = ["replay"]
 
@@ -15,11 +18,17 @@ def replay(
             help="Responses with token ids (JSONL, .gz, .zst, Parquet), run directories, or - for standard input."
         ),
     ],
-    method: Annotated[str, typer.Option(help="Drafters, with commas between them: ngram, suffix, recall.")] = "ngram",
+    method: Annotated[
+        str, typer.Option(help="Drafters, with commas between them: ngram, suffix, recall, draft_model.")
+    ] = "ngram",
     num_speculative_tokens: Annotated[str, typer.Option(help="Draft lengths (k), like 1..8 or 1,3,5.")] = "1..8",
     prompt_lookup_min: Annotated[int | None, typer.Option(help="Shortest n-gram.", show_default="1")] = None,
     prompt_lookup_max: Annotated[int | None, typer.Option(help="Longest n-gram.", show_default="3")] = None,
     recall_path: Annotated[str | None, typer.Option(help="An earlier run's responses.jsonl, for recall.")] = None,
+    draft_model: Annotated[
+        str | None,
+        typer.Option(help="Small model of the same vocabulary, for draft_model.", show_default="embedded one"),
+    ] = None,
     speculative_config: Annotated[
         str | None, typer.Option(help="Further keys of the drafters as JSON, with vLLM's names.")
     ] = None,
@@ -66,7 +75,12 @@ def replay(
     from batchspec.replay.settings import ReplaySettings
     from batchspec.replay.tables import replay_parts
 
-    flags = {"prompt_lookup_min": prompt_lookup_min, "prompt_lookup_max": prompt_lookup_max, "path": recall_path}
+    flags = {
+        "prompt_lookup_min": prompt_lookup_min,
+        "prompt_lookup_max": prompt_lookup_max,
+        "path": recall_path,
+        "model": draft_model,
+    }
     given = parse_config(speculative_config) | {key: value for key, value in flags.items() if value is not None}
     settings = ReplaySettings(
         paths=tuple(logs),
@@ -79,6 +93,7 @@ def replay(
         tokenizer=tokenizer,
         prompts=prompts,
         costs=None if cost is None else read_costs(cost),
+        open_draft_model=_open_draft_model,
     )
     requirements = parse_replay_requirements(require or ())
     document = replay_logs(settings)
@@ -89,3 +104,9 @@ def replay(
     for one in failed:
         print(f"batchspec: {one.sentence()}", file=sys.stderr)
     return int(bool(failed))
+
+
+def _open_draft_model(model: str | None) -> "Teacher":
+    from batchspec.teacher import open_teacher
+
+    return open_teacher(model)

@@ -10,10 +10,9 @@ from batchspec.errors import UsageError
 
 __all__ = ["METHODS", "parse_config", "parse_lengths", "parse_methods", "settings_for"]
 
-METHODS = ("ngram", "suffix", "recall")
+METHODS = ("ngram", "suffix", "recall", "draft_model")
 _REASONS = {
     "auto": "it decides by step times, which a replay has none of: replay the drafters that it chooses from",
-    "draft_model": "its drafts need the model",
     "forced": "its drafts need the grammar",
     "none": "it drafts nothing",
 }

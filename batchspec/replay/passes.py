@@ -1,19 +1,19 @@
 """What is done with every output of a job, setting by setting."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from batchspec.drafting import Drafter, SpeculativeConfig
-from batchspec.replay.lookups import find_lookups
+from batchspec.replay.lookups import Lookups, find_lookups
 from batchspec.replay.recorded import Recorded
 from batchspec.replay.schedule import Schedule
 from batchspec.replay.simulate import simulate
 from batchspec.replay.tallies import Tallies
 from batchspec.replay.trace import NO_LIMIT, Trace, take_steps
 
-__all__ = ["DrafterPass", "LookupPass", "Pass", "PlainPass"]
+__all__ = ["DrafterPass", "LookupPass", "Pass", "PlainPass", "ngrams_of"]
 
 
 class Pass(Protocol):
@@ -27,10 +27,11 @@ class Pass(Protocol):
 
 
 class LookupPass:
-    """Prompt lookup with several draft lengths at once.
+    """A drafter whose drafts hang on the text alone and begin alike for every draft length: all lengths at once.
 
     Args:
-        configs: which differ in the draft length alone.
+        find: returns what the drafter finds before each token of an output, drafts as long as any of ``ks`` asks for.
+        ks: draft lengths.
         first: place of the first of them among all settings; the others follow it.
         tallies: to add to.
         schedules: one for each of them; none where times are not asked for.
@@ -39,30 +40,24 @@ class LookupPass:
 
     def __init__(
         self,
-        configs: Sequence[SpeculativeConfig],
+        find: Callable[[Recorded], Lookups],
         *,
+        ks: Sequence[int],
         first: int,
         tallies: Tallies,
         schedules: Sequence[Schedule],
         max_model_len: int | None,
     ):
-        self._bounds = (configs[0].prompt_lookup_min, configs[0].prompt_lookup_max)
-        self._ks = [config.num_speculative_tokens for config in configs]
-        self._settings = slice(first, first + len(configs))
+        self._find = find
+        self._ks = ks
+        self._settings = slice(first, first + len(ks))
         self._tallies = tallies
         self._schedules = schedules
         self._max_model_len = max_model_len
 
     def take(self, one: Recorded) -> None:
         """Search once, and step with every draft length."""
-        lookups = find_lookups(
-            np.concatenate([one.prompt, one.output, one.cut]),
-            num_prompt_tokens=len(one.prompt),
-            num_output_tokens=len(one.output),
-            min_length=self._bounds[0],
-            max_length=self._bounds[1],
-            most=max(self._ks),
-        )
+        lookups = self._find(one)
         room = NO_LIMIT if self._max_model_len is None else self._max_model_len - len(one.prompt) - 1
         self._tallies.add_lookups(self._settings, one, lookups, room=room)
         for k, schedule in zip(self._ks, self._schedules, strict=False):
@@ -72,6 +67,18 @@ class LookupPass:
         """Run what is left in the batches."""
         for schedule in self._schedules:
             schedule.finish()
+
+
+def ngrams_of(one: Recorded, *, config: SpeculativeConfig, most: int) -> Lookups:
+    """Return what prompt lookup finds before each token of an output, in drafts of up to ``most`` tokens."""
+    return find_lookups(
+        np.concatenate([one.prompt, one.output, one.cut]),
+        num_prompt_tokens=len(one.prompt),
+        num_output_tokens=len(one.output),
+        min_length=config.prompt_lookup_min,
+        max_length=config.prompt_lookup_max,
+        most=most,
+    )
 
 
 class DrafterPass:

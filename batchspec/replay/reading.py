@@ -1,7 +1,7 @@
 """From the rows of a log to the outputs in them; a row without token ids is named, never guessed."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -10,6 +10,7 @@ from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.finished import record_index
 from batchspec.files.source import Row
+from batchspec.ingest.streams import is_chunk
 from batchspec.replay.choices import Unfit
 from batchspec.replay.recorded import NO_INDEX, Cause, LeftOut, Recorded
 from batchspec.replay.retokenise import Retokeniser
@@ -25,10 +26,12 @@ class Reader:
 
     Args:
         retokeniser: for responses that hold text alone; None to leave those out.
+        keeps_sampling: whether outputs carry their request's parameters.
     """
 
-    def __init__(self, retokeniser: Retokeniser | None = None):
+    def __init__(self, retokeniser: Retokeniser | None = None, *, keeps_sampling: bool = False):
         self._retokeniser = retokeniser
+        self._keeps_sampling = keeps_sampling
         self._num_rows = 0
 
     def read(self, rows: Iterable[Row]) -> Iterator[Recorded | LeftOut]:
@@ -49,7 +52,8 @@ class Reader:
                 yield LeftOut(line=line, cause=unfit.cause, custom_id=row.custom_id)
                 continue
             for text in texts:
-                yield _recorded(text, row, line=line, number=self._num_rows)
+                one = _recorded(text, row, line=line, number=self._num_rows)
+                yield replace(one, sampling=row.sampling) if self._keeps_sampling else one
             self._num_rows += 1
 
     def _texts(self, row: "_Row") -> list[Text]:
@@ -87,6 +91,8 @@ class _Row:
             outer = _unpacked(content) if isinstance(content, dict) else decode_row(content)
         except RequestError:
             raise Unfit(Cause.MALFORMED) from None
+        if "response" not in outer and is_chunk(outer):
+            raise Unfit(Cause.CHUNK)
         response = outer.get("response", outer)
         if not isinstance(response, dict):
             return cls(body=None, outer=outer, is_error=bool(outer.get("error")))

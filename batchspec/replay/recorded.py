@@ -1,7 +1,9 @@
 """One recorded output, as replay needs it, and a row that has none."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ class Recorded:
         category: of the request; None for none.
         is_retokenised: whether the ids are those of a text, which the model may have spelt otherwise.
         has_grammar: whether the request had a grammar, which may have cut drafts.
+        sampling: the request's parameters as our records tell them; None where nobody asks, and in those of others.
     """
 
     prompt: Tokens
@@ -44,6 +47,7 @@ class Recorded:
     category: str | None = None
     is_retokenised: bool = False
     has_grammar: bool = False
+    sampling: Mapping[str, Any] | None = None
 
 
 class Cause(StrEnum):
@@ -51,6 +55,7 @@ class Cause(StrEnum):
 
     ERROR = "error"
     MALFORMED = "not a response"
+    CHUNK = "a chunk of a stream"
     NO_TOKEN_IDS = "no token ids"
     NO_PROMPT = "no prompt"
     CHAT = "a chat as text"

@@ -6,6 +6,7 @@ from typing import Any
 
 from batchspec.errors import UsageError
 from batchspec.files import RecordedAnswers
+from batchspec.replay.agreement import Chooser
 from batchspec.replay.census import Census
 from batchspec.replay.document import replay_document
 from batchspec.replay.logs import Log, open_logs
@@ -53,8 +54,11 @@ class _Replay:
     def __init__(self, settings: ReplaySettings):
         self.settings = settings
         self.census = Census()
-        self.rounds = Rounds(settings.configs, settings.costs, answers=lambda: self._answers)
-        self._reader = Reader(self._retokeniser)
+        self.rounds = Rounds(
+            settings.configs, settings.costs, answers=lambda: self._answers, chooser=lambda: self._chooser
+        )
+        self._methods = {config.method for config in settings.configs}
+        self._reader = Reader(self._retokeniser, keeps_sampling="draft_model" in self._methods)
 
     @cached_property
     def _retokeniser(self) -> Retokeniser | None:
@@ -74,19 +78,26 @@ class _Replay:
             raise UsageError("--recall-path holds answers without token ids: give --tokenizer, or make them with ids.")
         return self._retokeniser.encode_plain(text)
 
+    @cached_property
+    def _chooser(self) -> Chooser:
+        """The draft model; all settings have the same."""
+        (model,) = {config.model for config in self.settings.configs if config.method == "draft_model"}
+        if self.settings.open_draft_model is None:
+            raise UsageError("a draft model cannot be had here.")
+        return self.settings.open_draft_model(model)
+
     def take(self, log: Log) -> bool | None:
         """Replay a job; return whether its log tells every request's index, None where that does not matter."""
         recorded = self.census.pass_on(self._reader.read(log.source.rows()), path=log.path)
-        methods = {config.method for config in self.settings.configs}
         rounds = self.rounds.of(log.machine)
-        if methods == {"ngram"}:
+        if self._methods <= {"ngram", "draft_model"}:
             _run(rounds[0](), recorded)
             return None
         with Spool() as spool:
             spool.add(recorded)
             for make in rounds:
                 _run(make(), spool.read())
-            return spool.has_indices if "suffix" in methods else None
+            return spool.has_indices if "suffix" in self._methods else None
 
 
 def _run(passes: Sequence[Pass], recorded: Iterable[Recorded]) -> None:

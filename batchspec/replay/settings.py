@@ -1,11 +1,12 @@
 """What is to be replayed, checked before anything is read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from batchspec.drafting import SpeculativeConfig
 from batchspec.errors import UsageError
+from batchspec.replay.agreement import Chooser
 from batchspec.replay.costs import CostTable
 from batchspec.settings import LARGEST
 
@@ -23,6 +24,7 @@ class ReplaySettings:
         tokenizer: directory of a tokenizer.json, for texts without token ids; None for none.
         prompts: the requests of those texts; None for none.
         costs: of a step; None to predict no times.
+        open_draft_model: loads the draft model that a path names, None for the embedded one.
     """
 
     paths: tuple[str, ...]
@@ -31,6 +33,7 @@ class ReplaySettings:
     tokenizer: str | None = None
     prompts: str | None = None
     costs: CostTable | None = None
+    open_draft_model: Callable[[str | None], Chooser] | None = None
 
     def check(self) -> None:
         """Raise UsageError for settings that cannot work, whatever the logs hold."""

@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import cycle
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ import orjson
 
 from batchspec.drafting import SpeculativeConfig
 from batchspec.replay.census import Census
-from batchspec.replay.passes import LookupPass
+from batchspec.replay.passes import LookupPass, ngrams_of
 from batchspec.replay.reading import Reader
 from batchspec.replay.recorded import Recorded
 from batchspec.replay.tallies import Tallies
@@ -90,8 +91,8 @@ def _recorded(lines: Iterable[tuple[int, bytes]]) -> Iterator[Recorded]:
 def _replay(outputs: Iterable[Recorded], *, lengths: int) -> tuple[int, int]:
     """Replay every output; return the number of tokens and of output tokens."""
     ks = range(1, lengths + 1)
-    configs = [SpeculativeConfig(num_speculative_tokens=k) for k in ks]
-    lookup = LookupPass(configs, first=0, tallies=Tallies(ks), schedules=(), max_model_len=None)
+    find = partial(ngrams_of, config=SpeculativeConfig(), most=lengths)
+    lookup = LookupPass(find, ks=ks, first=0, tallies=Tallies(ks), schedules=(), max_model_len=None)
     num_prompt_tokens = num_output_tokens = 0
     for one in outputs:
         lookup.take(one)

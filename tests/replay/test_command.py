@@ -178,6 +178,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["."], "without responses.jsonl"),
     (["log.jsonl", "log.jsonl"], "named twice"),
     (["log.jsonl", "--method", "auto"], "cannot be replayed"),
+    (["log.jsonl", "--method", "draft_model"], "give a draft model of the target's vocabulary"),
+    (["log.jsonl", "--draft-model", "x"], "means nothing to the method ngram"),
     (["log.jsonl", "--num-speculative-tokens", "8..1"], "like 1..8 or 1,3,5"),
     (["log.jsonl", "--method", "suffix", "--prompt-lookup-min", "2"], "means nothing to the method suffix"),
     (["log.jsonl", "--recall-path", "x"], "means nothing to the method ngram"),

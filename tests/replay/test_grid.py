@@ -23,7 +23,7 @@ def test_lengths_that_are_none(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("auto", "replay the drafters"), ("none", "drafts nothing"), ("forced", "grammar"), ("draft_model", "the model")],
+    [("auto", "replay the drafters"), ("none", "drafts nothing"), ("forced", "grammar")],
 )
 def test_methods_that_cannot_be_replayed(text: str, expected: str) -> None:
     with pytest.raises(UsageError, match=expected):

@@ -25,7 +25,7 @@ def ids_of(recorded: list[Recorded]) -> list[tuple[list[int], list[int], list[in
 
 
 def body(*choices: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"id": "cmpl-1", "object": "text_completion", "choices": list(choices), **fields}
+    return {"id": "cmpl-1", "object": "text_completion", "choices": list(choices), "usage": {}, **fields}
 
 
 def choice(output: Any = (3, 4), prompt: Any = (1, 2), **fields: Any) -> dict[str, Any]:
@@ -156,6 +156,8 @@ FAULTS: dict[str, tuple[Any, str, str | None]] = {
         "not a response",
         "a",
     ),
+    "a chunk by itself": (body(choice(), usage=None), "a chunk of a stream", None),
+    "a chunk of a chat by itself": (body(choice(), object="chat.completion.chunk"), "a chunk of a stream", None),
     "a chunk that is none": (line([3]), "not a response", "a"),
 }
 
