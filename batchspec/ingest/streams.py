@@ -20,13 +20,13 @@ def is_chunk(row: Mapping[str, Any]) -> bool:
 def merge_chunks(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return one response: of every field the last value that is not null, the choices by their index."""
     merged: dict[str, Any] = {}
-    choices: dict[Any, dict[str, Any]] = {}
+    choices: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
         _merge(merged, choices, chunk)
     return merged | {"choices": list(choices.values())}
 
 
-def _merge(merged: dict[str, Any], choices: dict[Any, dict[str, Any]], chunk: Mapping[str, Any]) -> None:
+def _merge(merged: dict[str, Any], choices: dict[int, dict[str, Any]], chunk: Mapping[str, Any]) -> None:
     merged.update(
         (name, value)
         for name, value in chunk.items()
@@ -36,7 +36,8 @@ def _merge(merged: dict[str, Any], choices: dict[Any, dict[str, Any]], chunk: Ma
     for choice in listed if type(listed) is list else ():
         if type(choice) is dict:
             told = {name: value for name, value in choice.items() if value is not None and name not in _CONTENT}
-            choices.setdefault(choice.get("index", 0), {}).update(told)
+            index = choice.get("index")
+            choices.setdefault(index if type(index) is int else 0, {}).update(told)
 
 
 class _Stream:
@@ -47,7 +48,7 @@ class _Stream:
     def __init__(self, line: int) -> None:
         self.line = line
         self._merged: dict[str, Any] = {}
-        self._choices: dict[Any, dict[str, Any]] = {}
+        self._choices: dict[int, dict[str, Any]] = {}
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         _merge(self._merged, self._choices, chunk)

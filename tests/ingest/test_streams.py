@@ -158,3 +158,8 @@ def test_the_capture_of_a_streamed_chat_names_its_file_and_first_line(tmp_path: 
     entries = read_rows(tmp_path / "log.jsonl", rows)
     assert [entry.line for entry in entries] == [1, 2]
     assert list(read_logs([tmp_path / "log.jsonl"])) == entries
+
+
+def test_choices_without_a_proper_index_are_one() -> None:
+    merged = merge_chunks([{"choices": [{"index": []}, {"index": None, "finish_reason": "stop"}, {}]}])
+    assert len(merged["choices"]) == 1

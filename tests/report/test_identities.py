@@ -39,6 +39,7 @@ def test_an_honest_record_breaks_none() -> None:
         {"per_step_accepted": [2, 2]},
         {"per_step_drafted": [3, 3, 3]},
         {"per_step_drafted": [3, 5]},
+        {"num_draft_tokens": -1},
     ],
 )
 def test_a_contradiction_is_named(changes: Any) -> None:
@@ -50,7 +51,10 @@ def test_the_two_lengths_must_agree() -> None:
     named = broken_identities(
         RECORDER.speculative_decoding(), batchspec=document, completion_tokens=emitted_by(RECORDER) + 1
     )
-    assert named == ["completion_tokens - turns = num_decode_steps + num_accepted_draft_tokens - num_discarded_tokens"]
+    emitted = emitted_by(RECORDER)
+    assert named == [
+        f"completion_tokens is {emitted + 1}, but turns + decode steps + accepted - discarded is {emitted}"
+    ]
 
 
 def test_contradictory_records_are_counted() -> None:

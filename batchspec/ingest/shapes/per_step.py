@@ -26,7 +26,8 @@ def read_spec_bench(choice: Mapping[str, Any], _body: Mapping[str, Any]) -> Acce
     lengths = wholes(choice, "accept_lengths")
     if lengths is None:
         return None
-    if "ERROR" in (choice.get("turns") or ()):
+    turns = choice.get("turns")
+    if type(turns) is list and "ERROR" in turns:
         raise RowFault("a turn of the answer is ERROR", reason=SkipReason.ERROR, code="ERROR")
     if lengths and not 1 <= min(lengths) <= max(lengths) <= MAX_DRAFT + 1:
         raise malformed("accept_lengths", lengths, f"a list of integers from 1 to {MAX_DRAFT + 1}")
