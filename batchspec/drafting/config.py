@@ -120,10 +120,9 @@ def _lookup_bounds(method: str, values: Mapping[str, Any]) -> dict[str, int]:
     """Return both bounds: 1 and 3 in the ensemble; else 5 and 5 where neither is given; where one is, both equal it."""
     if method not in ("ngram", "auto"):
         return {"prompt_lookup_min": 0, "prompt_lookup_max": 0}
-    low, high = values.get("prompt_lookup_min"), values.get("prompt_lookup_max")
-    if low is None and high is None:
-        low, high = (1, 3) if method == "auto" else (5, 5)
-    low, high = high if low is None else low, low if high is None else high
+    given = [values.get(key) for key in ("prompt_lookup_min", "prompt_lookup_max")]
+    known = [value for value in given if value is not None] or ([1, 3] if method == "auto" else [5])
+    low, high = known[0], known[-1]
     if low > high:
         raise UsageError(f"{named('prompt_lookup_min')} is {low}, above prompt_lookup_max, which is {high}.")
     return {"prompt_lookup_min": low, "prompt_lookup_max": high}

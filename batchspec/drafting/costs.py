@@ -71,7 +71,9 @@ class StepCosts:
             return between
         slopes = np.maximum(0.0, np.diff(seconds) / np.diff(rows))
         first = min(slopes[0], seconds[0] / rows[0])
-        return between + first * np.minimum(0.0, num_rows - rows[0]) + slopes[-1] * np.maximum(0.0, num_rows - rows[-1])
+        below, above = np.minimum(0.0, num_rows - rows[0]), np.maximum(0.0, num_rows - rows[-1])
+        found: NDArray[np.float64] = between + first * below + slopes[-1] * above
+        return found
 
     def table(self) -> dict[int, float]:
         """Return the seconds by rows."""

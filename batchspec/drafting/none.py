@@ -13,7 +13,11 @@ class NoDrafter:
     """Proposes nothing; also the parent of drafters that need not keep track of sequences."""
 
     num_spec_tokens = 0
-    generations: Generations | None = None
+
+    @property
+    def generations(self) -> Generations | None:
+        """None: it learns from no output."""
+        return None
 
     def begin(self, sequence: Sequence) -> None:
         """Nothing to note."""

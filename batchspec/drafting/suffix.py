@@ -52,9 +52,14 @@ class SuffixDrafter(NoDrafter):
         self.max_depth = max_depth
         self.factor = factor
         self.min_prob = min_prob
-        self.generations = Generations(size=generation_size, context=max_depth)
-        self.shared = SharedOutputs(self.generations, max_depth=max_depth, most_outputs=most_outputs)
+        self._generations = Generations(size=generation_size, context=max_depth)
+        self.shared = SharedOutputs(self._generations, max_depth=max_depth, most_outputs=most_outputs)
         self._progress: dict[int, _Progress] = {}
+
+    @property
+    def generations(self) -> Generations:
+        """The outputs of earlier requests."""
+        return self._generations
 
     def begin(self, sequence: Sequence) -> None:
         """Note the sequence; its text is read once it drafts."""
@@ -76,13 +81,18 @@ class SuffixDrafter(NoDrafter):
 
     def _draft(self, sequence: Sequence) -> Draft | None:
         progress = self._read(sequence)
-        num_tokens = min(self.num_spec_tokens, sequence.num_draft_slots)
-        tokens = sequence.tokens[: sequence.num_tokens]
-        options = {"num_tokens": num_tokens, "factor": self.factor, "min_prob": self.min_prob}
-        own = progress.own.continuation(tokens, **options)
-        shared = NOTHING if progress.reader is None else progress.reader.continuation(tokens, **options)
+        own = self._continuation(progress.own, sequence)
+        shared = NOTHING if progress.reader is None else self._continuation(progress.reader, sequence)
         best, source = (shared, "suffix_global") if shared.expected > own.expected else (own, "suffix_local")
         return _draft_of(best, sequence, source=source)
+
+    def _continuation(self, source: SuffixTrie | Reader, sequence: Sequence) -> Continuation:
+        return source.continuation(
+            sequence.tokens[: sequence.num_tokens],
+            num_tokens=min(self.num_spec_tokens, sequence.num_draft_slots),
+            factor=self.factor,
+            min_prob=self.min_prob,
+        )
 
     def _read(self, sequence: Sequence) -> _Progress:
         """Return the sequence's progress, caught up with its text."""

@@ -16,7 +16,7 @@ _SHIFT = np.uint64(29)
 
 
 @inner
-def _slot(keys: Any, parent: int, token: int) -> int:
+def _slot(keys: Any, parent: int, token: int) -> Any:
     """Return where a child's key stands, or the free place where it would."""
     key = (np.int64(parent) << np.int64(32)) | np.int64(token)
     mask = np.int64(len(keys) - 1)
@@ -28,7 +28,7 @@ def _slot(keys: Any, parent: int, token: int) -> int:
 
 
 @inner
-def _add(nodes: Any, keys: Any, values: Any, sizes: Any, parent: int, token: int, position: int) -> int:
+def _add(nodes: Any, keys: Any, values: Any, sizes: Any, parent: int, token: int, position: int) -> Any:
     """Add a child that was reached once, and whose text goes on at ``position``."""
     node = sizes[0]
     sizes[0] += 1

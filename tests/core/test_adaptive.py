@@ -63,7 +63,7 @@ def test_free_rows_admit_everything_and_dear_ones_nothing() -> None:
 def test_no_other_choice_brings_more_tokens_a_second(
     chances: list[list[float]], per_row: float, drafting: float
 ) -> None:
-    survival = [np.cumprod(each) for each in chances]
+    survival = [np.cumprod(each).astype(np.float64) for each in chances]
     costs = costs_of(lambda rows: 1.0 + per_row * rows)
     choice = choose(len(survival), survival, costs, drafting=drafting)
 

@@ -74,8 +74,8 @@ def test_appending_at_once_is_appending_one_by_one(text: list[int]) -> None:
     whole.append(ids(text))
     for token in text:
         piecemeal.append(ids([token]))
-    arguments = {"num_tokens": 5, "factor": 2.0, "min_prob": 0.0}
-    assert whole.continuation(ids(text), **arguments) == piecemeal.continuation(ids(text), **arguments)
+    found = [trie.continuation(ids(text), num_tokens=5, factor=2.0, min_prob=0.0) for trie in (whole, piecemeal)]
+    assert found[0] == found[1]
     assert whole.num_nodes == piecemeal.num_nodes
 
 
