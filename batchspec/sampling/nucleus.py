@@ -19,12 +19,12 @@ def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
     """
     if logits.device.type != "cpu":
         return keep_nucleus_at_once(logits, top_p)
-    log_total = logits.logsumexp(dim=-1, keepdim=True)
+    highest, total = _total(logits)
     kept = torch.full_like(logits, -torch.inf)
-    for row, candidates in enumerate(logits >= _floor(log_total, top_p, num_vocabulary=logits.shape[-1])):
+    for row, candidates in enumerate(logits >= _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])):
         ids = candidates.nonzero().squeeze(-1)
         values, order = logits[row, ids].sort(stable=True)
-        probs = (values - log_total[row]).exp()
+        probs = (values - highest[row]).exp() / total[row]
         removed = probs.cumsum(dim=-1) + (1 - probs.sum()).clamp(min=0) <= 1 - top_p[row]
         removed[-1:] = False
         ids = ids[order[~removed]]
@@ -34,16 +34,25 @@ def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
 
 def keep_nucleus_at_once(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
     """Return the same as ``keep_nucleus`` without asking the device how many tokens may be in it: all are sorted."""
-    log_total = logits.logsumexp(dim=-1, keepdim=True)
-    is_candidate = logits >= _floor(log_total, top_p, num_vocabulary=logits.shape[-1])
+    highest, total = _total(logits)
+    is_candidate = logits >= _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])
     values, order = logits.masked_fill(~is_candidate, -torch.inf).sort(dim=-1, stable=True)
-    probs = (values - log_total).exp()
+    probs = (values - highest).exp() / total
     outside = (1 - probs.sum(dim=-1, keepdim=True)).clamp(min=0)
     removed = probs.cumsum(dim=-1) + outside <= 1 - top_p
     removed[:, -1] = False
     return torch.empty_like(logits).scatter_(-1, order, values.masked_fill(removed, -torch.inf))
 
 
-def _floor(log_total: torch.Tensor, top_p: torch.Tensor, *, num_vocabulary: int) -> torch.Tensor:
+def _total(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return float64 (rows, 1) each: the largest logit, and the sum of all exponentials beside its own.
+
+    A quotient by that sum is exact where a few tokens share all probability evenly, as ties do; a logarithm is not.
+    """
+    highest = logits.amax(dim=-1, keepdim=True)
+    return highest, (logits - highest).exp().sum(dim=-1, keepdim=True)
+
+
+def _floor(highest: torch.Tensor, total: torch.Tensor, top_p: torch.Tensor, *, num_vocabulary: int) -> torch.Tensor:
     """Return float64 (rows, 1): logits below are outside of the nucleus."""
-    return log_total + ((1 - top_p) / num_vocabulary).log() - _MARGIN
+    return highest + total.log() + ((1 - top_p) / num_vocabulary).log() - _MARGIN

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from transformers.generation.logits_process import (
@@ -51,6 +51,7 @@ settings_of_rows = st.fixed_dictionaries(
 
 
 @settings(max_examples=100)
+@example(seed=1, temperature=0.3, rows=[{"top_k": 1, "top_p": 0.5, "min_p": 0.0}], has_ties=True)
 @given(
     seed=st.integers(0, 10_000),
     temperature=st.sampled_from([0.3, 1.0, 1.7]),
