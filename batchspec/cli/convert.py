@@ -30,10 +30,10 @@ def convert(
         str, typer.Argument(help="The file, plain, .gz or .zst; - is standard input; or a run directory.")
     ],
     form: Annotated[
-        Foreign | None, typer.Option("--from", help="Make batch lines of it: what the file holds.", show_default="")
+        Foreign | None, typer.Option("--from", help="Make batch lines of it: what the file holds.", show_default=False)
     ] = None,
     target: Annotated[
-        Target | None, typer.Option("--to", help="Make records of the responses in it: what for.", show_default="")
+        Target | None, typer.Option("--to", help="Make records of the responses in it: what for.", show_default=False)
     ] = None,
     first_turn: Annotated[
         bool, typer.Option("--first-turn", help="Ask only the first question of a conversation.")

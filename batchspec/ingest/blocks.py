@@ -14,7 +14,7 @@ from batchspec.files.wording import describe
 from batchspec.ingest.faults import RowFault
 from batchspec.ingest.lines import line_blocks
 from batchspec.ingest.responses import Entry, Envelope, skipped
-from batchspec.ingest.rows import read_body, read_row
+from batchspec.ingest.rows import envelope_of, read_body, read_row
 from batchspec.ingest.streams import OpenStreams
 
 __all__ = ["Event", "Log", "Row"]
@@ -75,7 +75,7 @@ class Log:
     def last_entries(self) -> Iterator[Entry]:
         """Yield what the log's end leaves open."""
         for began, body in self._streams.end():
-            yield from read_body(body, Envelope(path=self.path, line=began))
+            yield from read_body(body, envelope_of(body, path=self.path, line=began))
 
     def _event(self, event: Event, *, line: int) -> Iterator[Entry]:
         if event.chunk is None:
@@ -85,7 +85,7 @@ class Log:
         else:  # SGLang's list of responses, which is no chunk
             ended = iter([(line, event.chunk)])
         for began, body in ended:
-            yield from read_body(body, Envelope(path=self.path, line=began))
+            yield from read_body(body, envelope_of(body, path=self.path, line=began))
 
 
 def _content(content: Any) -> Any:
@@ -93,7 +93,14 @@ def _content(content: Any) -> Any:
 
 
 def _decoded(number: int, lines: list[bytes | None]) -> list[Row]:
-    """Return the rows of a block of lines."""
+    """Return the rows of a block of lines, one by one only where a line is no JSON."""
+    try:
+        return list(enumerate(map(orjson.loads, lines), number))  # type: ignore[arg-type]  # as below
+    except orjson.JSONDecodeError:
+        return _decoded_with_care(number, lines)
+
+
+def _decoded_with_care(number: int, lines: list[bytes | None]) -> list[Row]:
     rows: list[Row] = []
     for line, data in enumerate(lines, number):
         try:

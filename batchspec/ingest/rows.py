@@ -9,9 +9,9 @@ from batchspec.files.wording import describe
 from batchspec.ingest.faults import RowFault
 from batchspec.ingest.record import SkipReason
 from batchspec.ingest.responses import Entry, Envelope, read_response, skipped
-from batchspec.ingest.streams import OpenStreams, is_chunk, merge_chunks
+from batchspec.ingest.streams import OpenStreams, is_chunk, is_one_stream, merge_chunks
 
-__all__ = ["read_body", "read_row"]
+__all__ = ["envelope_of", "read_body", "read_row"]
 
 _IDS = ("id", "request_id", "question_id")
 _LONGEST_MESSAGE = 200
@@ -29,9 +29,9 @@ def read_row(row: Any, *, path: str, line: int, streams: OpenStreams) -> Iterato
     """
     if type(row) is dict and "response" not in row and (is_chunk(row) or row in streams):
         for began, body in streams.add(row, line=line):
-            yield from read_body(body, Envelope(path=path, line=began))
+            yield from read_body(body, envelope_of(body, path=path, line=began))
         return
-    envelope = _envelope(row, path=path, line=line)
+    envelope = envelope_of(row, path=path, line=line)
     try:
         body = _inside(row)
     except RowFault as fault:
@@ -41,11 +41,11 @@ def read_row(row: Any, *, path: str, line: int, streams: OpenStreams) -> Iterato
 
 
 def read_body(body: Any, envelope: Envelope) -> Iterator[Entry]:
-    """Yield the records of a body: a response, the chunks of one, or SGLang's list of responses to ``n`` > 1."""
+    """Yield the records of a body: a response, the chunks of one, or a list of responses, as SGLang's to ``n`` > 1."""
     if type(body) is list and _DONE in body:
         body = [item for item in body if item != _DONE]
     if type(body) is list and body and all(type(item) is dict for item in body):
-        if any("choices" in item for item in body):
+        if is_one_stream(body):
             body = merge_chunks(body)
         else:
             for item in body:
@@ -63,7 +63,7 @@ def read_body(body: Any, envelope: Envelope) -> Iterator[Entry]:
         yield from read_response(body, envelope)
 
 
-def _envelope(row: Any, *, path: str, line: int) -> Envelope:
+def envelope_of(row: Any, *, path: str, line: int) -> Envelope:
     """Return what a row says of itself, be it a batch line or not."""
     if type(row) is not dict:
         return Envelope(path=path, line=line)

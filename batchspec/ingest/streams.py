@@ -3,18 +3,32 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["OpenStreams", "is_chunk", "merge_chunks"]
+__all__ = ["OpenStreams", "is_chunk", "is_one_stream", "merge_chunks"]
 
 _CONTENT = frozenset({"delta", "message", "text", "logprobs", "token_ids", "content", "prompt_token_ids"})
 _MAX_OPEN = 4096
 
 
 def is_chunk(row: Mapping[str, Any]) -> bool:
-    """Whether a bare row is a chunk of a stream and not a whole response, which comes with its usage."""
+    """Whether a bare row is a chunk of a stream and not a whole response, which tells its usage and how it ended."""
     kind = row.get("object")
     if type(kind) is not str or type(row.get("id")) is not str or "choices" not in row:
         return False
-    return kind.endswith(".chunk") or (kind == "text_completion" and row.get("usage") is None)
+    if kind != "text_completion":
+        return kind.endswith(".chunk")
+    return row.get("usage") is None or _is_unfinished(row["choices"])
+
+
+def is_one_stream(rows: list[Any]) -> bool:
+    """Whether rows of a list are the chunks of one response, and not responses."""
+    return any("choices" in row for row in rows) and len({str(row.get("id")) for row in rows}) == 1
+
+
+def _is_unfinished(choices: Any) -> bool:
+    """Whether no choice tells how it ended."""
+    return type(choices) is list and not any(
+        type(choice) is not dict or choice.get("finish_reason") is not None for choice in choices
+    )
 
 
 def merge_chunks(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

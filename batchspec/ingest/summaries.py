@@ -7,6 +7,7 @@ the other way, where it is read with care and its faults get a sentence.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,17 @@ _NUM_COUNTS = 9
 _NOT_TOLD = (0, 0, 1)
 _INTEGERS = {int}
 _OK = (200, None)
+_SUMMARY = itemgetter(
+    "mean_acceptance_length",
+    "draft_acceptance_rate",
+    "acceptance_histogram",
+    "num_spec_steps",
+    "num_accepted_draft_tokens",
+    "num_draft_tokens",
+    "num_spec_tokens",
+)
+_NUM_FIELDS = 7  # the level ``detailed`` has more
+_USAGE = itemgetter("completion_tokens", "prompt_tokens")
 
 Integers = NDArray[np.int64]
 
@@ -77,45 +89,27 @@ class _Found:
         """
         response, category = row["response"], row.get("category")
         body = response["body"]
-        metrics, usage = body["metrics"], body["usage"]
+        metrics = body["metrics"]
         block, beside = metrics["speculative_decoding"], metrics.get("batchspec")
-        histogram = block["acceptance_histogram"]
+        *_, histogram, steps, accepted, drafted, longest = _SUMMARY(block)
         if (
-            row.get("error")
+            len(block) != _NUM_FIELDS
+            or type(histogram) is not list
+            or row.get("error")
             or body.get("error")
             or response.get("status_code") not in _OK
             or type(row["custom_id"]) is not str
             or (category is not None and type(category) is not str)
-            or type(histogram) is not list
-            or _is_detailed(block, beside)
+            or (beside is not None and "per_step_position" in beside)
         ):
             return
-        counts = (
-            block["num_spec_steps"],
-            block["num_accepted_draft_tokens"],
-            block["num_draft_tokens"],
-            block["num_spec_tokens"],
-            usage["completion_tokens"],
-            usage["prompt_tokens"],
-        )
         emitted = _NOT_TOLD if beside is None else _emitted(beside)
+        self.counts += (steps, accepted, drafted, longest, *_USAGE(body["usage"]), *emitted)
         self.places.append(place)
         self.categories.append(category)
         self.is_batchspec.append(beside is not None)
-        self.counts += counts
-        self.counts += emitted
         self.histogram += histogram
         self.lengths.append(len(histogram))
-
-
-def _is_detailed(block: Mapping[str, Any], beside: Mapping[str, Any] | None) -> bool:
-    """Whether a row tells more than a summary."""
-    return (
-        block.get("per_step_accepted") is not None
-        or block.get("per_step_drafted") is not None
-        or block.get("acceptance_histogram_by_draft_length") is not None
-        or (beside is not None and "per_step_position" in beside)
-    )
 
 
 def _emitted(beside: Mapping[str, Any]) -> tuple[Any, Any, Any]:

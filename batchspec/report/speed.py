@@ -16,8 +16,8 @@ from typing import Any
 
 import orjson
 
+from batchspec.report.logs.groups import Grouping
 from batchspec.report.logs.reporting import report_logs
-from batchspec.report.logs.survey import Grouping
 
 __all__ = ["main", "measure", "summary_records"]
 

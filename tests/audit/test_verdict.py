@@ -104,6 +104,11 @@ UNEXPLAINED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
         scrape_of([*REPORTED, SILENT, SILENT], finished=5),
         "1 sequences ended between the scrapes that are not in the responses",
     ),
+    "a scrape in which nothing was drafted": (
+        rows_of(),
+        scrape_of([[]], finished=1),
+        "the responses state 3 more than the counters counted (steps)",
+    ),
     "another engine": (
         rows_of(response("null", None)),
         scrape_of(REPORTED[:1], finished=2),

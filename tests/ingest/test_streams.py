@@ -163,3 +163,22 @@ def test_the_capture_of_a_streamed_chat_names_its_file_and_first_line(tmp_path: 
 def test_choices_without_a_proper_index_are_one() -> None:
     merged = merge_chunks([{"choices": [{"index": []}, {"index": None, "finish_reason": "stop"}, {}]}])
     assert len(merged["choices"]) == 1
+
+
+def test_a_list_of_responses_is_no_stream(tmp_path: Path) -> None:
+    other = body(SUMMARY) | {"id": "cmpl-2"}
+    records = read_rows(tmp_path / "log.jsonl", [[body(SUMMARY), other], batch_line([body(SUMMARY), other])])
+    assert [record.custom_id for record in records] == ["cmpl-1", "cmpl-2", "a", "a"]
+
+
+def test_chunks_that_tell_their_usage_all_along_are_chunks(tmp_path: Path) -> None:
+    chunks = [chunk | {"usage": chunk.get("usage") or {"completion_tokens": 1}} for chunk in STREAMS["usage"]]
+    record = only(read_rows(tmp_path / "log.jsonl", chunks))
+    assert record.acceptance is not None
+    assert record.completion_tokens == STREAMS["usage"][-1]["usage"]["completion_tokens"]
+
+
+def test_what_stands_beside_chunks_is_kept(tmp_path: Path) -> None:
+    chunks = [chunk | {"category": "code", "custom_id": "mine"} for chunk in STREAMS["usage"]]
+    record = only(read_rows(tmp_path / "log.jsonl", chunks))
+    assert (record.category, record.custom_id) == ("code", "mine")

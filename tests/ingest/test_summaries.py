@@ -30,6 +30,8 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     histogram = draw(st.lists(st.integers(0, 3), min_size=longest + 1, max_size=longest + 1))
     steps, accepted = sum(histogram), sum(j * count for j, count in enumerate(histogram))
     block: dict[str, Any] = {
+        "mean_acceptance_length": 1.0,
+        "draft_acceptance_rate": 0.0,
         "acceptance_histogram": histogram,
         "num_spec_steps": steps,
         "num_accepted_draft_tokens": accepted,
@@ -111,6 +113,8 @@ def test_a_row_with_a_fault_goes_the_careful_way(changes: dict[str, Any]) -> Non
 
 OTHER_ROWS: list[Any] = [
     batch_line(body(SUMMARY | {"per_step_accepted": [0] * 43})),
+    batch_line(body(SUMMARY | {"acceptance_histogram_by_draft_length": {"3": [39, 1, 0, 3]}})),
+    batch_line(body({name: value for name, value in SUMMARY.items() if name != "draft_acceptance_rate"})),
     batch_line(body(SUMMARY, batchspec=OWN | {"per_step_position": []})),
     batch_line(body(SUMMARY, tokens=55, batchspec=OWN)),
     batch_line(body(SUMMARY, batchspec={})),

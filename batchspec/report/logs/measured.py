@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batchspec.errors import UsageError
-from batchspec.report.logs.survey import Grouping
+from batchspec.report.logs.groups import Grouping
 from batchspec.requirements import Estimate, Requirement
 
 __all__ = ["grouping_of", "measured"]

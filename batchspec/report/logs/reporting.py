@@ -11,8 +11,9 @@ from batchspec.errors import UsageError
 from batchspec.files import check_not_input, check_writable
 from batchspec.files.atomic import write_whole
 from batchspec.report.logs.formats import ReportFormat, format_by_name, log_text
+from batchspec.report.logs.groups import Grouping
 from batchspec.report.logs.measured import grouping_of, measured
-from batchspec.report.logs.survey import Grouping, survey_logs
+from batchspec.report.logs.survey import survey_logs
 from batchspec.requirements import Judgement, Requirement, judge
 
 __all__ = ["check_report_file", "choose_format", "parse_grouping", "report_logs", "write_report"]

@@ -2,39 +2,27 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from batchspec.errors import UsageError
 from batchspec.ingest import LogRecord, SkippedRow
 from batchspec.ingest.blocks import Log, Row
 from batchspec.ingest.reading import open_logs
 from batchspec.ingest.summaries import Summaries, take_summaries
-from batchspec.report.logs.bootstrap import CONFIDENCE, MAX_UNITS, NUM_RESAMPLES, SEED, interval
-from batchspec.report.logs.columns import ABSENT, Columns, ColumnsBuilder
+from batchspec.report.logs.bootstrap import CONFIDENCE, MAX_UNITS, NUM_RESAMPLES, SEED
+from batchspec.report.logs.building import ColumnsBuilder
+from batchspec.report.logs.columns import ABSENT, Columns
 from batchspec.report.logs.definitions import DEFINITIONS
 from batchspec.report.logs.ends import Ends
-from batchspec.report.logs.measures import RATIOS
+from batchspec.report.logs.groups import Grouping, Groups
+from batchspec.report.logs.macro import macro_document
 from batchspec.report.logs.over_output import OverOutput
 from batchspec.report.logs.slices import Slice
 from batchspec.report.logs.tally import Tally, origins_document
 
-__all__ = ["Grouping", "LogSurvey", "survey_logs"]
-
-_MAX_GROUPS = 500
-_WEIGHTINGS = ("pooled", "mean_over_requests")
-
-
-class Grouping(StrEnum):
-    """What requests are told apart by."""
-
-    CATEGORY = "category"
-    ENGINE = "engine"
-    FILE = "file"
+__all__ = ["LogSurvey", "survey_logs"]
 
 
 class LogSurvey:
@@ -46,7 +34,7 @@ class LogSurvey:
 
     def __init__(self, *, by: Grouping | None = None):
         self._by = by
-        self._groups: dict[str, int] = {}
+        self._groups = Groups(by=by)
         self._files: dict[str, int] = {}
         self._longest: Counter[int | None] = Counter()
         self._tally, self._ends, self._over_output = Tally(), Ends(), OverOutput()
@@ -65,9 +53,7 @@ class LogSurvey:
         self._tally.add_record(entry)
         acceptance = entry.acceptance
         if acceptance is not None:
-            names = {Grouping.CATEGORY: entry.category, Grouping.ENGINE: entry.engine, Grouping.FILE: entry.path}
-            group = ABSENT if self._by is None else self._group(names[self._by])
-            self._builder.add(acceptance, completion_tokens=entry.completion_tokens, group=group)
+            self._builder.add(acceptance, completion_tokens=entry.completion_tokens, group=self._groups.number(entry))
             self._longest[acceptance.num_spec_tokens] += 1
             self._ends.add(entry, acceptance, file=file)
             self._over_output.add(acceptance)
@@ -91,32 +77,10 @@ class LogSurvey:
     def _add_summaries(self, summaries: Summaries, log: Log, rows: list[Row]) -> None:
         self._tally.add_summaries(summaries)
         self._longest.update(summaries.num_spec_tokens.tolist())
-        self._builder.extend(summaries, groups=self._groups_of(summaries, log))
+        self._builder.extend(summaries, groups=self._groups.numbers(summaries, path=log.path))
         for record in log.entries([rows[place] for place in self._ends.candidates(summaries)]):
             if isinstance(record, LogRecord) and record.acceptance is not None:
                 self._ends.add(record, record.acceptance, file=self._files[log.path])
-
-    def _groups_of(self, summaries: Summaries, log: Log) -> NDArray[np.int64]:
-        number = len(summaries.places)
-        if self._by is Grouping.CATEGORY:
-            return np.array([self._group(name) for name in summaries.categories])
-        if self._by is Grouping.ENGINE:
-            names = {is_own: "batchspec" if is_own else "vllm" for is_own in set(summaries.is_batchspec.tolist())}
-            numbers = {is_own: self._group(name) for is_own, name in names.items()}
-            return np.array([numbers[is_own] for is_own in summaries.is_batchspec.tolist()])
-        return np.full(number, ABSENT if self._by is None else self._group(log.path))
-
-    def _group(self, name: str | None) -> int:
-        """Return the number of a group; a new one gets the next."""
-        if name is None:
-            return ABSENT
-        number = self._groups.setdefault(name, len(self._groups))
-        if number == _MAX_GROUPS:
-            raise UsageError(
-                f"the logs have more than {_MAX_GROUPS} different values of {self._by}, {name!r} being one of them: "
-                f"leave out --by {self._by}, or give fewer logs at once"
-            )
-        return number
 
     def document(self) -> dict[str, Any]:
         """Return the report; keys stand in a fixed order, floats are not rounded, what is not known is None."""
@@ -133,7 +97,7 @@ class LogSurvey:
             "by": self._by,
             "groups": {name: groups[name].document() for name in sorted(groups)},
             "num_requests_without_group": int((columns.group == ABSENT).sum()) if self._by is not None else None,
-            "macro": _macro(groups) if groups else None,
+            "macro": macro_document(groups) if groups else None,
             "over_output": self._over_output.document(),
             **self._ends.document(),
             "bootstrap": {
@@ -149,26 +113,12 @@ class LogSurvey:
     def _slices(self, columns: Columns) -> dict[str, Slice]:
         """Return the groups, each with the rows that are in it."""
         order = np.argsort(columns.group, kind="stable")
-        bounds = np.searchsorted(columns.group[order], np.arange(len(self._groups) + 1))
+        names = self._groups.names
+        bounds = np.searchsorted(columns.group[order], np.arange(len(names) + 1))
         return {
             name: Slice(columns, order[bounds[number] : bounds[number + 1]], index=number + 1)
-            for name, number in self._groups.items()
+            for number, name in enumerate(names)
         }
-
-
-def _macro(groups: dict[str, Slice]) -> dict[str, Any]:
-    """Return the plain mean over the groups of each ratio; every group weighs the same, whatever its size."""
-    return {weighting: {name: _mean_of(groups, (weighting, name)) for name in RATIOS} for weighting in _WEIGHTINGS}
-
-
-def _mean_of(groups: dict[str, Slice], key: tuple[str, str]) -> dict[str, Any]:
-    """Return the mean over the groups that have the ratio; requests are drawn in each group by itself."""
-    having = [group for group in groups.values() if group.value(key) is not None]
-    values = [value for group in having if (value := group.value(key)) is not None]
-    if not values:
-        return {"value": None, "low": None, "high": None, "num_groups": 0}
-    low, high = interval(np.mean([group.draws[key] for group in having], axis=0)) or (None, None)
-    return {"value": sum(values) / len(values), "low": low, "high": high, "num_groups": len(values)}
 
 
 def survey_logs(paths: Sequence[str | Path], *, by: Grouping | None = None) -> dict[str, Any]:

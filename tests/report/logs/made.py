@@ -15,11 +15,14 @@ K = 4
 def steps_of(steps: Sequence[tuple[int, int]], *, longest: int = K, is_detailed: bool = True) -> dict[str, Any]:
     """``speculative_decoding`` of (drafted, accepted) steps."""
     accepted = [number for _, number in steps]
+    num_drafted = sum(drafted for drafted, _ in steps)
     block = {
+        "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,
+        "draft_acceptance_rate": sum(accepted) / num_drafted if num_drafted else 0.0,
         "acceptance_histogram": [accepted.count(j) for j in range(longest + 1)],
         "num_spec_steps": len(steps),
         "num_accepted_draft_tokens": sum(accepted),
-        "num_draft_tokens": sum(drafted for drafted, _ in steps),
+        "num_draft_tokens": num_drafted,
         "num_spec_tokens": longest,
     }
     lists = {"per_step_accepted": accepted, "per_step_drafted": [drafted for drafted, _ in steps]}
