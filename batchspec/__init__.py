@@ -7,19 +7,19 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from batchspec.api import Engine
+    from batchspec.api import Engine, Model
 
-__all__ = ["Engine", "__version__"]
+__all__ = ["Engine", "Model", "__version__"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """Import the engine when it is first asked for, so that ``import batchspec`` costs nothing."""
-    if name == "Engine":
-        from batchspec.api import Engine
+    if name in ("Engine", "Model"):
+        from batchspec import api
 
-        return Engine
+        return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

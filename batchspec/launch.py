@@ -1,5 +1,6 @@
 """From a model's name and plain settings to an engine: how long sequences may be, how many pages there are."""
 
+import gc
 import os
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
@@ -33,7 +34,7 @@ from batchspec.model.runner import ModelRunner
 from batchspec.scheduler import Scheduler
 from batchspec.settings import EngineSettings
 
-__all__ = ["EngineSettings", "Launched", "build_engine", "launch"]
+__all__ = ["EngineSettings", "Launched", "build_engine", "launch", "load", "release_memory", "resolved"]
 
 _SMALL_MODEL = 30_000_000  # parameters below which one thread does as well as two, and far better on a busy machine
 _SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
@@ -58,31 +59,53 @@ class Launched:
     generation_defaults: GenerationDefaults
 
 
-def launch(
-    model: str | Path | None,
-    settings: EngineSettings,
-    *,
-    device: str,
-    dtype: str,
-    generation_config: str,
-    model_impl: str = "auto",
-) -> Launched:
-    """Load a model and return an engine that runs it.
+def load(
+    model: str | Path | None, *, device: str, dtype: str, generation_config: str, model_impl: str = "auto"
+) -> LoadedModel:
+    """Load a model.
 
     Args:
         model: None for the embedded model.
-        settings: of the engine.
         device: as in ``load_model``, like the two after it.
         dtype: see there.
         generation_config: see there.
         model_impl: ``impl`` there.
 
     Raises:
-        UsageError: when the settings do not fit the model or the memory.
         ModelError: when the model cannot be loaded or run.
     """
     name = EMBEDDED_TARGET if model is None else model
-    loaded = load_model(name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl)
+    return load_model(name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl)
+
+
+def resolved(loaded: LoadedModel) -> dict[str, Any]:
+    """Return what ``auto`` came to when the model was loaded."""
+    return {
+        "dtype": str(loaded.dtype).removeprefix("torch."),
+        "device": loaded.device.type,
+        "model_impl": loaded.network.implementation,
+        "model_fingerprint": loaded.fingerprint,
+    }
+
+
+def release_memory(loaded: LoadedModel) -> None:
+    """Give back what engines that have gone held, so that the next one finds it free."""
+    gc.collect()
+    if loaded.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def launch(loaded: LoadedModel, settings: EngineSettings) -> Launched:
+    """Return an engine that runs a model.
+
+    Args:
+        loaded: the model.
+        settings: of the engine.
+
+    Raises:
+        UsageError: when the settings do not fit the model or the memory.
+        ModelError: when the draft model cannot be loaded or run.
+    """
     notes = [note for note in (loaded.dtype_reason, _compiling(loaded.device)) if note]
     core = build_engine(loaded, settings, note=notes.append)
     pool = core.scheduler.pool
@@ -94,13 +117,7 @@ def launch(
             "block_size": pool.block_size,
             "num_threads": torch.get_num_threads(),
         },
-        resolved={
-            "dtype": str(loaded.dtype).removeprefix("torch."),
-            "device": loaded.device.type,
-            "model_impl": loaded.network.implementation,
-            "model_fingerprint": loaded.fingerprint,
-            **_learning(core.drafter.generations),
-        },
+        resolved={**resolved(loaded), **_learning(core.drafter.generations)},
         notes=notes,
         generation_defaults=loaded.generation_defaults,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
 
-from batchspec.api import Engine
+from batchspec.api import Engine, Model
 from batchspec.errors import DamagedInputError
 from batchspec.files import (
     FinishedIndices,
@@ -31,7 +31,7 @@ from batchspec.job.watch import Silent, Watcher
 from batchspec.report import Aggregate, report_document, throughput_document
 from batchspec.request import Intake
 
-__all__ = ["run_job", "serve_job"]
+__all__ = ["load_for", "package_versions", "run_job", "serve_job"]
 
 _SECONDS_BETWEEN_CHECKPOINTS = 1.0
 
@@ -50,10 +50,27 @@ def run_job(settings: JobSettings, *, watcher: Watcher | None = None) -> JobOutc
     return opened if isinstance(opened, JobOutcome) else serve_job(opened, watcher=watcher or Silent())
 
 
-def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
-    """Load the model and serve what is left of a job that was found fit to run; raises as ``run_job``."""
+def load_for(settings: JobSettings) -> Model:
+    """Load the model that a job asks for; ModelError when it cannot be loaded or run."""
+    return Model(
+        settings.model,
+        device=settings.device,
+        dtype=settings.dtype,
+        generation_config=settings.generation_config,
+        model_impl=settings.model_impl,
+    )
+
+
+def serve_job(opened: OpenedJob, *, watcher: Watcher, model: Model | None = None) -> JobOutcome:
+    """Serve what is left of a job that was found fit to run; raises as ``run_job``.
+
+    Args:
+        opened: the job.
+        watcher: shown the progress.
+        model: what ``load_for`` returned; None to load it here.
+    """
     settings, state = opened.settings, opened.state
-    engine = _engine(opened)
+    engine = _engine(settings, model or load_for(settings))
     check_resolved(state, engine.resolved)
     unused = engine.resolved["generation_config_unused"]
     if unused:
@@ -61,7 +78,7 @@ def serve_job(opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
     for note in engine.notes:
         watcher.say(note)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
-        state.begin(versions=_versions(), resolved=engine.resolved, engine=engine.dimensions)
+        state.begin(versions=package_versions(), resolved=engine.resolved, engine=engine.dimensions)
         return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
 
 
@@ -197,13 +214,10 @@ class _Run:
         return (*sentences, f"responses, counters and reports are in {self.state.directory}")
 
 
-def _engine(opened: OpenedJob) -> Engine:
-    settings, engine = opened.settings, opened.settings.engine
+def _engine(settings: JobSettings, model: Model) -> Engine:
+    engine = settings.engine
     return Engine(
-        settings.model,
-        device=settings.device,
-        dtype=settings.dtype,
-        model_impl=settings.model_impl,
+        model,
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=engine.max_num_batched_tokens,
         max_model_len=engine.max_model_len,
@@ -212,12 +226,12 @@ def _engine(opened: OpenedJob) -> Engine:
         speculative_config=engine.speculative,
         level=engine.level,
         timing=engine.timing,
-        generation_config=settings.generation_config,
         defaults=settings.defaults,
     )
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """Return the versions of the packages that a run depends on most."""
     return {name: version(name) for name in ("torch", "transformers", "numba", "pyarrow", "tokenizers")}
 
 

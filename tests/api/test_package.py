@@ -9,7 +9,7 @@ import batchspec
 
 
 def test_all_is_what_is_promised() -> None:
-    assert batchspec.__all__ == ["Engine", "__version__"]
+    assert batchspec.__all__ == ["Engine", "Model", "__version__"]
     for name in batchspec.__all__:
         assert getattr(batchspec, name) is not None
     assert set(batchspec.__all__) <= set(dir(batchspec))
