@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from batchspec.cli import options
+
 if TYPE_CHECKING:
     from batchspec.job.settings import JobSettings
 
 __all__ = ["run"]
 
 _WIDTH_OF_FILES = 100
-_MODELS = "the model's, else "
-
-
-class Level(StrEnum):
-    """As in ``batchspec.acceptance``, named here so that help needs no other import."""
-
-    none = "none"
-    summary = "summary"
-    detailed = "detailed"
 
 
 class Order(StrEnum):
@@ -39,26 +32,18 @@ def run(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the responses here too: .jsonl or .parquet.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start afresh, whatever the directory holds.")] = False,
+    overwrite: options.Overwrite = False,
     order: Annotated[Order, typer.Option(help="Order of the records; completion needs least memory.")] = Order.input,
-    prompt_column: Annotated[str | None, typer.Option(help="Column that holds the prompt of a bare row.")] = None,
-    id_column: Annotated[str | None, typer.Option(help="Column that holds the id of a row.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model directory, hub id or .gguf file.", show_default="embedded model")
-    ] = None,
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    model_impl: Annotated[
-        str, typer.Option(help="Whose layers run the model: batchspec (common families, CPU), transformers, or auto.")
-    ] = "auto",
+    prompt_column: options.PromptColumn = None,
+    id_column: options.IdColumn = None,
+    model: options.ModelName = None,
+    dtype: options.Dtype = "auto",
+    device: options.Device = "auto",
+    model_impl: options.ModelImpl = "auto",
     max_num_seqs: Annotated[int, typer.Option(help="Most sequences in the running batch.")] = 64,
     max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in one forward pass.")] = 2048,
-    max_model_len: Annotated[
-        int | None, typer.Option(help="Most tokens of prompt and output.", show_default="the model's context")
-    ] = None,
-    kv_cache_memory: Annotated[
-        str | None, typer.Option(help="Memory for keys and values, like 512MiB.", show_default="by free memory")
-    ] = None,
+    max_model_len: options.MaxModelLen = None,
+    kv_cache_memory: options.KvCacheMemory = None,
     enable_prefix_caching: Annotated[
         bool, typer.Option(help="Compute beginnings that several prompts share once; changes only the speed.")
     ] = True,
@@ -95,37 +80,20 @@ def run(
     forced_tokens: Annotated[
         bool, typer.Option("--forced-tokens", help="Where the drafter has nothing, draft what a grammar forces.")
     ] = False,
-    level: Annotated[Level, typer.Option(help="Acceptance metrics in every record.")] = Level.none,
-    timing: Annotated[bool, typer.Option("--timing", help="Timing fields in every record.")] = False,
+    level: options.LevelOption = options.Level.none,
+    timing: options.Timing = False,
     metrics_port: Annotated[int | None, typer.Option(help="Serve the Prometheus counters while running.")] = None,
     metrics_host: Annotated[str, typer.Option(help="Address to serve them on.")] = "127.0.0.1",
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(help="Most tokens to generate.", show_default=_MODELS + "16, for chats the context's end"),
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(help="0 is greedy.", show_default=_MODELS + "1.0")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(help="Nucleus sampling; 1 keeps every token.", show_default=_MODELS + "1.0")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(help="Keep the k likeliest tokens; 0 keeps every token.", show_default=_MODELS + "0")
-    ] = None,
-    min_p: Annotated[
-        float | None,
-        typer.Option(help="Drop tokens less likely than this share of the likeliest.", show_default=_MODELS + "0.0"),
-    ] = None,
-    repetition_penalty: Annotated[
-        float | None,
-        typer.Option(help="Above 1, tokens that were there before get less likely.", show_default=_MODELS + "1.0"),
-    ] = None,
-    generation_config: Annotated[
-        str, typer.Option(help="The model's sampling defaults: auto, openai for none, or a directory with others.")
-    ] = "auto",
-    seed: Annotated[int, typer.Option(help="From which, with its id, a row without a seed gets its own.")] = 0,
-    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Generate on behind the end of sequence.")] = False,
-    enable_force_include_usage: Annotated[
-        bool, typer.Option("--enable-force-include-usage", help="Streams end with their usage, asked for or not.")
-    ] = False,
+    max_tokens: options.MaxTokens = None,
+    temperature: options.Temperature = None,
+    top_p: options.TopP = None,
+    top_k: options.TopK = None,
+    min_p: options.MinP = None,
+    repetition_penalty: options.RepetitionPenalty = None,
+    generation_config: options.GenerationConfig = "auto",
+    seed: options.Seed = 0,
+    ignore_eos: options.IgnoreEos = False,
+    enable_force_include_usage: options.EnableForceIncludeUsage = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON document.")] = False,
 ) -> int:
     """Serve every request of a file with speculative decoding and report how well the drafts did.
