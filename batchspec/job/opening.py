@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from batchspec.errors import UsageError
-from batchspec.files import InputSource, RunState, RunStatus, check_output, open_run, open_source
+from batchspec.files import InputSource, RunState, RunStatus, check_destination, open_run, open_source
 from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output
 from batchspec.job.settings import JobSettings
 from batchspec.model.locate import EMBEDDED_TARGET, fingerprint, locate
 
-__all__ = ["OpenedJob", "check_resolved", "open_job"]
+__all__ = ["OpenedJob", "check_resolved", "identify_model", "open_job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,22 @@ class OpenedJob:
     state: RunState
 
 
-def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
+def identify_model(model: str | None) -> dict[str, Any]:
+    """Return what the manifest says of a model: name, path and fingerprint; ModelError when there is no such model."""
+    found = locate(model or EMBEDDED_TARGET)
+    return {
+        "name": found.name,
+        "path": model or "embedded",
+        "fingerprint": fingerprint(found.files) if found.files else None,
+    }
+
+
+def open_job(settings: JobSettings, *, model: Mapping[str, Any] | None = None) -> OpenedJob | JobOutcome:
     """Check everything that can be checked without the model; nothing is written.
+
+    Args:
+        settings: what to do.
+        model: what ``identify_model`` returned; None to look for the model here.
 
     Returns:
         The job to serve, or how an earlier run of the same job ended.
@@ -40,16 +54,11 @@ def open_job(settings: JobSettings) -> OpenedJob | JobOutcome:
     settings.check()
     source = open_source(settings.input)
     if settings.output is not None:
-        check_output(settings.output, input_path=settings.input)
-    found = locate(settings.model or EMBEDDED_TARGET)
+        check_destination(settings.output, inputs=[part.path for part in source.parts])
     state = open_run(
         settings.run_dir,
         parameters=settings.parameters(),
-        model={
-            "name": found.name,
-            "path": settings.model or "embedded",
-            "fingerprint": fingerprint(found.files) if found.files else None,
-        },
+        model=identify_model(settings.model) if model is None else model,
         dataset=source.dataset(),
         overwrite=settings.overwrite,
     )
