@@ -34,9 +34,9 @@ class Display:
         """Print one sentence."""
         self._console.print(Text(f"batchspec: {text}"), soft_wrap=True)
 
-    def begin(self, progress: Progress, source: InputSource, *, num_done: int) -> None:
+    def begin(self, progress: Progress, source: InputSource, *, num_done: int, num_shards: int = 1) -> None:
         """Start to show progress."""
-        self._meter = Meter(progress, source, num_before=num_done, now=time.monotonic())
+        self._meter = Meter(progress, source, num_before=num_done, now=time.monotonic(), num_shards=num_shards)
         if self._console.is_terminal:
             self._live = Live(console=self._console, refresh_per_second=4, transient=True, get_renderable=self._line)
             self._live.start()

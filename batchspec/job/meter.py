@@ -16,14 +16,16 @@ class Meter:
     Args:
         progress: the engine's counts, which grow while they are read.
         source: the input, which knows or estimates how many rows it holds.
+        num_shards: runs that share the rows of the input.
         num_before: rows that an earlier, interrupted run has finished.
         now: the monotonic clock in seconds.
     """
 
-    def __init__(self, progress: Progress, source: InputSource, *, num_before: int, now: float):
+    def __init__(self, progress: Progress, source: InputSource, *, num_before: int, now: float, num_shards: int = 1):
         self._progress = progress
         self._source = source
         self._num_before = num_before
+        self._num_shards = num_shards
         self._readings = deque([(now, 0)])
 
     @property
@@ -36,7 +38,8 @@ class Meter:
         """Rows of the input: counted as they came once all have come, before that what is known of the file."""
         if self._progress.is_exhausted:
             return self._num_before + self._progress.num_requests
-        return self._source.num_rows
+        known = self._source.num_rows
+        return known if known is None or self._num_shards == 1 else round(known / self._num_shards)
 
     def line(self, *, now: float) -> str:
         """Return requests done, output tokens per second, acceptance so far and the time left."""
@@ -58,7 +61,8 @@ class Meter:
     def _total(self) -> str:
         if self.num_rows is None:
             return "?"
-        is_estimate = not (self._progress.is_exhausted or self._source.is_parquet)
+        is_exact = self._source.is_parquet and self._num_shards == 1
+        is_estimate = not (self._progress.is_exhausted or is_exact)
         return f"{'~' if is_estimate else ''}{self.num_rows:,}"
 
     def _tokens_per_second(self, now: float) -> float:

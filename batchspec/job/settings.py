@@ -11,6 +11,7 @@ from batchspec.drafting import SpeculativeConfig
 from batchspec.drafting.values import named
 from batchspec.errors import UsageError
 from batchspec.files import Columns, RowDefaults
+from batchspec.job.shard import Shard
 from batchspec.settings import LARGEST, EngineSettings
 
 __all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
@@ -38,6 +39,7 @@ class JobSettings:
         in_order: records in the order of the lines; otherwise as they are done.
         columns: names of the prompt and id columns.
         defaults: sampling parameters for rows that do not give them.
+        shard: which share of the rows to serve; None for all.
         metrics_port: TCP port to serve the counters on while the run goes on; None for none.
         metrics_host: address to serve them on.
     """
@@ -55,6 +57,7 @@ class JobSettings:
     in_order: bool = True
     columns: Columns = field(default_factory=Columns)
     defaults: RowDefaults = field(default_factory=RowDefaults)
+    shard: Shard | None = None
     metrics_port: int | None = None
     metrics_host: str = "127.0.0.1"
 
@@ -80,6 +83,7 @@ class JobSettings:
             "seed": defaults.pop("run_seed"),
             "enable_force_include_usage": defaults.pop("force_include_usage"),
             **defaults,
+            **({} if self.shard is None else {"shard": str(self.shard)}),
         }
 
     def check(self) -> None:
@@ -127,8 +131,16 @@ def _check_defaults(defaults: RowDefaults) -> None:
         raise UsageError(f"--top-k must be at least 1, or 0 to keep every token, not {defaults.top_k}.")
 
 
-def default_run_dir(input: str) -> Path:
-    """Return ``reports/`` and the input's name without its extensions; ``reports/stdin`` for standard input."""
+def default_run_dir(input: str, shard: Shard | None = None) -> Path:
+    """Return ``reports/`` and the input's name without its extensions, and the shard's name in it, if there is one.
+
+    For standard input the name is ``stdin``.
+    """
+    whole = _default_run_dir(input)
+    return whole if shard is None else whole / shard.directory
+
+
+def _default_run_dir(input: str) -> Path:
     if input == "-":
         return Path("reports/stdin")
     name = Path(input).name

@@ -14,8 +14,11 @@ class Watcher(Protocol):
     def say(self, text: str) -> None:
         """Show one sentence."""
 
-    def begin(self, progress: Progress, source: InputSource, *, num_done: int) -> None:
-        """Start to show progress; ``num_done`` rows were finished by an earlier, interrupted run."""
+    def begin(self, progress: Progress, source: InputSource, *, num_done: int, num_shards: int = 1) -> None:
+        """Start to show progress of a run that serves one of so many shards.
+
+        ``num_done`` rows were finished by an earlier, interrupted run.
+        """
 
     def end(self) -> None:
         """Stop showing progress."""
@@ -27,7 +30,7 @@ class Silent:
     def say(self, text: str) -> None:
         """Ignore the sentence."""
 
-    def begin(self, progress: Progress, source: InputSource, *, num_done: int) -> None:
+    def begin(self, progress: Progress, source: InputSource, *, num_done: int, num_shards: int = 1) -> None:
         """Ignore the progress."""
 
     def end(self) -> None:

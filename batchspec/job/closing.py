@@ -1,0 +1,114 @@
+"""The end of a run: every report written, the manifest closed, and sentences about how it went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batchspec.files import RunState
+from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
+from batchspec.reconcile import Reconciliation
+from batchspec.report import Aggregate, report_document, throughput_document
+
+__all__ = ["RunTotals", "close_run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTotals:
+    """What a run leaves besides its records.
+
+    Attributes:
+        reconciliation: of the records with the counters; None when there is no per-request account.
+        counters: what ``Counters.totals`` returned.
+        sources: what ``SourceCounters.totals`` returned.
+        exposition: the text of ``metrics.prom``.
+        elapsed_seconds: wall-clock seconds.
+        damage: what is wrong with the input, if it broke off.
+    """
+
+    reconciliation: Reconciliation | None
+    counters: Mapping[str, Any]
+    sources: Mapping[str, Mapping[str, int]]
+    exposition: str
+    elapsed_seconds: float
+    damage: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the accounts agree, as far as there are two."""
+        return self.reconciliation is None or self.reconciliation.is_exact
+
+
+def close_run(
+    state: RunState,
+    aggregate: Aggregate,
+    totals: RunTotals,
+    *,
+    model_name: str,
+    input_path: str,
+    input_name: str,
+    sha256: str | None,
+    output: Path | None = None,
+) -> JobOutcome:
+    """Write reports, counters, output and manifest of a run whose records are all in its journal.
+
+    Args:
+        state: the run directory.
+        aggregate: of all records.
+        totals: see there.
+        model_name: as in the records.
+        input_path: as the user gave it.
+        input_name: how messages name it.
+        sha256: of the input.
+        output: further file for the responses.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    document = aggregate.document()
+    tokens = document["tokens"]
+    is_known = not tokens["num_requests_without_usage"]
+    report = report_document(
+        document,
+        reconciliation=None if totals.reconciliation is None else totals.reconciliation.document(),
+        totals=totals.counters,
+        sources=totals.sources,
+        run={
+            "model": model_name,
+            "input": input_path,
+            **state.manifest["parameters"],
+            "resolved": state.manifest["resolved"],
+        },
+        throughput=throughput_document(
+            num_prompt_tokens=tokens["prompt_tokens"] if is_known else None,
+            num_output_tokens=tokens["completion_tokens"] if is_known else None,
+            elapsed_seconds=totals.elapsed_seconds,
+        ),
+    )
+    write_reports(state, report=report, exposition=totals.exposition)
+    if output is not None:
+        write_output(state, output)
+    num_failed = document["requests"]["num_failed"]
+    status = ExitStatus.FAILURES if num_failed or not totals.is_exact or totals.damage else ExitStatus.DONE
+    state.save(
+        status="interrupted" if totals.damage else "finished",
+        counts=document["requests"],
+        dataset=state.manifest["dataset"] | {"sha256": sha256},
+        exit_status=int(status),
+    )
+    sentences = _sentences(document["requests"], totals, input_name=input_name)
+    last = f"responses, counters and reports are in {state.directory}"
+    return JobOutcome(status=status, report=report, sentences=(*sentences, last))
+
+
+def _sentences(requests: Mapping[str, Any], totals: RunTotals, *, input_name: str) -> list[str]:
+    num_failed = requests["num_failed"]
+    sentences = [] if totals.damage is None else [totals.damage]
+    if not requests["num_requests"]:
+        sentences.append(f"{input_name} holds no requests")
+    if num_failed:
+        lines = "line has" if num_failed == 1 else "lines have"
+        sentences.append(f"{num_failed} {lines} an error record: look for a non-null error in the responses")
+    if not totals.is_exact:
+        sentences.append("the per-request sums and the Prometheus counters differ: do not trust these numbers")
+    return sentences
