@@ -1,6 +1,8 @@
 """``batchspec run``: the main job."""
 
 import json
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +35,14 @@ def run(
         Path | None, typer.Option("--output", "-o", help="Write the responses here too: .jsonl or .parquet.")
     ] = None,
     overwrite: options.Overwrite = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            help="Serve a share of the rows: i/n with 0 <= i < n, or env for what RANK and WORLD_SIZE or a SLURM array "
+            "say; batchspec merge puts the shards together.",
+            show_default="all rows",
+        ),
+    ] = None,
     order: Annotated[Order, typer.Option(help="Order of the records; completion needs least memory.")] = Order.input,
     prompt_column: options.PromptColumn = None,
     id_column: options.IdColumn = None,
@@ -103,6 +113,7 @@ def run(
     from batchspec.acceptance import Level as AcceptanceLevel
     from batchspec.files import Columns, RowDefaults
     from batchspec.job.settings import JobSettings, default_run_dir, parse_bytes, parse_speculative
+    from batchspec.job.shard import parse_shard
     from batchspec.settings import EngineSettings
 
     speculative = parse_speculative(
@@ -118,9 +129,12 @@ def run(
             "forced_tokens": forced_tokens or None,
         },
     )
+    share, remark = (None, "") if shard is None else parse_shard(shard, os.environ)
+    if remark:
+        print(f"batchspec: {remark}", file=sys.stderr)
     settings = JobSettings(
         input=input,
-        run_dir=run_dir or default_run_dir(input),
+        run_dir=run_dir or default_run_dir(input, share),
         output=output,
         overwrite=overwrite,
         model=model,
@@ -151,6 +165,7 @@ def run(
             ignore_eos=ignore_eos,
             force_include_usage=enable_force_include_usage,
         ),
+        shard=share,
         metrics_port=metrics_port,
         metrics_host=metrics_host,
     )

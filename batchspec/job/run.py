@@ -21,14 +21,16 @@ from batchspec.files import (
     read_requests,
 )
 from batchspec.job.account import RunAccount
+from batchspec.job.closing import RunTotals, close_run
 from batchspec.job.memory import OutputsMemory
 from batchspec.job.opening import OpenedJob, check_resolved, open_job
-from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
+from batchspec.job.outcome import ExitStatus, JobOutcome
 from batchspec.job.serve import serve_metrics
 from batchspec.job.settings import JobSettings
+from batchspec.job.shard import RowsToPassOver, learning_of
 from batchspec.job.stopping import stop_on_signal
 from batchspec.job.watch import Silent, Watcher
-from batchspec.report import Aggregate, report_document, throughput_document
+from batchspec.report import Aggregate
 from batchspec.request import Intake
 
 __all__ = ["load_for", "package_versions", "run_job", "serve_job"]
@@ -71,14 +73,15 @@ def serve_job(opened: OpenedJob, *, watcher: Watcher, model: Model | None = None
     """
     settings, state = opened.settings, opened.state
     engine = _engine(settings, model or load_for(settings))
-    check_resolved(state, engine.resolved)
+    resolved = engine.resolved if settings.shard is None else learning_of(settings.shard, engine.resolved)
+    check_resolved(state, resolved)
     unused = engine.resolved["generation_config_unused"]
     if unused:
         watcher.say(f"the model's generation_config.json states {', '.join(unused)}, which batchspec does not use")
     for note in engine.notes:
         watcher.say(note)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
-        state.begin(versions=package_versions(), resolved=engine.resolved, engine=engine.dimensions)
+        state.begin(versions=package_versions(), resolved=resolved, engine=engine.dimensions)
         return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
 
 
@@ -107,7 +110,13 @@ class _Run:
             journal = stack.enter_context(self._open_journal())
             memory = stack.enter_context(OutputsMemory(self.engine, self.state, finished=self.finished))
             stack.enter_context(stop_on_signal(self.engine, self.watcher))
-            self.watcher.begin(self.engine.progress, self.source, num_done=journal.num_records)
+            shard = self.settings.shard
+            self.watcher.begin(
+                self.engine.progress,
+                self.source,
+                num_done=journal.num_records,
+                num_shards=1 if shard is None else shard.count,
+            )
             try:
                 self._serve_lines(journal, memory, started)
             finally:
@@ -151,9 +160,10 @@ class _Run:
     def _lines(self) -> Iterator[Intake]:
         """Yield the lines that have no record yet; a damaged input ends them early and is remembered."""
         settings = self.settings
+        to_pass_over = RowsToPassOver(settings.shard, self.finished)
         try:
             yield from read_requests(
-                self.source, columns=settings.columns, defaults=self.engine.defaults, finished=self.finished
+                self.source, columns=settings.columns, defaults=self.engine.defaults, finished=to_pass_over
             )
         except DamagedInputError as error:
             self.damage = str(error)
@@ -167,51 +177,24 @@ class _Run:
     def _close(self, elapsed_seconds: float) -> JobOutcome:
         """Reconcile, write every report and say how it went."""
         self._read_earlier()
-        document = self.aggregate.document()
-        tokens = document["tokens"]
-        is_known = not tokens["num_requests_without_usage"]
-        reconciliation = self.account.reconcile(self.aggregate.sums())
-        report = report_document(
-            document,
-            reconciliation=None if reconciliation is None else reconciliation.document(),
-            totals=self.engine.counters.totals(),
+        totals = RunTotals(
+            reconciliation=self.account.reconcile(self.aggregate.sums()),
+            counters=self.engine.counters.totals(),
             sources=self.engine.sources.totals(),
-            run={
-                "model": self.engine.model_name,
-                "input": self.settings.input,
-                **self.settings.parameters(),
-                "resolved": self.state.manifest["resolved"],
-            },
-            throughput=throughput_document(
-                num_prompt_tokens=tokens["prompt_tokens"] if is_known else None,
-                num_output_tokens=tokens["completion_tokens"] if is_known else None,
-                elapsed_seconds=elapsed_seconds,
-            ),
+            exposition=self.engine.counters.exposition(),
+            elapsed_seconds=elapsed_seconds,
+            damage=self.damage,
         )
-        write_reports(self.state, report=report, exposition=self.engine.counters.exposition())
-        if self.settings.output is not None:
-            write_output(self.state, self.settings.output)
-        is_exact = reconciliation is None or reconciliation.is_exact
-        num_failed = document["requests"]["num_failed"]
-        status = ExitStatus.FAILURES if num_failed or not is_exact or self.damage else ExitStatus.DONE
-        self.state.save(
-            status="interrupted" if self.damage else "finished",
-            counts=document["requests"],
-            dataset=self.state.manifest["dataset"] | {"sha256": self.source.sha256()},
-            exit_status=int(status),
+        return close_run(
+            self.state,
+            self.aggregate,
+            totals,
+            model_name=self.engine.model_name,
+            input_path=self.settings.input,
+            input_name=self.source.name,
+            sha256=self.source.sha256(),
+            output=self.settings.output,
         )
-        return JobOutcome(status=status, report=report, sentences=self._sentences(num_failed, is_exact=is_exact))
-
-    def _sentences(self, num_failed: int, *, is_exact: bool) -> tuple[str, ...]:
-        sentences = [] if self.damage is None else [self.damage]
-        if not self.aggregate.document()["requests"]["num_requests"]:
-            sentences.append(f"{self.source.name} holds no requests")
-        if num_failed:
-            lines = "line has" if num_failed == 1 else "lines have"
-            sentences.append(f"{num_failed} {lines} an error record: look for a non-null error in the responses")
-        if not is_exact:
-            sentences.append("the per-request sums and the Prometheus counters differ: do not trust these numbers")
-        return (*sentences, f"responses, counters and reports are in {self.state.directory}")
 
 
 def _engine(settings: JobSettings, model: Model) -> Engine:
