@@ -23,7 +23,7 @@ from batchspec.files import Columns, RowDefaults, parse_row
 from batchspec.files.intake import plain_row, take_rows
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report.bodies import body_facts
-from batchspec.request import Intake, Request
+from batchspec.request import Intake, Request, Where
 from batchspec.settings import EngineSettings
 from batchspec.source_counters import SourceCounters
 
@@ -171,7 +171,7 @@ class Engine:
         self._is_stopped = False
 
     def run(
-        self, requests: Iterable[Mapping[str, Any] | Intake], *, in_order: bool = True, where: str = "request"
+        self, requests: Iterable[Mapping[str, Any] | Intake], *, in_order: bool = True, where: Where = "request"
     ) -> Generator[dict[str, Any], None, None]:
         """Serve requests and yield an output record for each; they are read only as there is room for them.
 
@@ -180,7 +180,7 @@ class Engine:
         Args:
             requests: OpenAI batch lines, bare rows such as ``{"prompt": "…"}``, or what was parsed before.
             in_order: yield records in the order of the requests; otherwise as they are done.
-            where: how error messages name a request, before its number.
+            where: how error messages name a request: a function of its number, or what stands before the number.
 
         Raises:
             UsageError: an item is none of these.

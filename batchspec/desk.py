@@ -12,7 +12,7 @@ from batchspec.errors import RequestError, UsageError
 from batchspec.ordering import Lane
 from batchspec.reasons import cause_of_silence, no_token
 from batchspec.records import error_record
-from batchspec.request import Intake, RejectedLine, Request
+from batchspec.request import Intake, RejectedLine, Request, Where, naming
 from batchspec.sequence import Sequence
 from batchspec.step import Outcome
 
@@ -67,7 +67,7 @@ class Desk:
         self._streamed: set[int] = set()
         self.begin(in_order=True, where="line")
 
-    def begin(self, *, in_order: bool, where: str, on_chunk: Callable[[dict[str, Any]], None] | None = None) -> None:
+    def begin(self, *, in_order: bool, where: Where, on_chunk: Callable[[dict[str, Any]], None] | None = None) -> None:
         """Open a new lane.
 
         Args:
@@ -82,7 +82,7 @@ class Desk:
         if self._open:
             raise UsageError("the engine is serving other requests: finish or close that run or stream first")
         self.lane = Lane(in_order=in_order, most_held=_MOST_HELD)
-        self.where = where
+        self.where = naming(where)
         self.on_chunk = on_chunk or (lambda _: None)
         self.is_live = on_chunk is not None
 
@@ -185,7 +185,7 @@ class Desk:
             index=request.index,
             line=request.line,
             custom_id=request.custom_id,
-            message=f"{self.where} {request.line}: {error.message}",
+            message=f"{self.where(request.line)}: {error.message}",
             param=error.param,
             code=error.code,
             status_code=error.status_code,

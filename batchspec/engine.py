@@ -15,7 +15,7 @@ from batchspec.counters import Counters
 from batchspec.desk import Desk
 from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
-from batchspec.request import Intake, Request
+from batchspec.request import Intake, Request, Where
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.source_counters import SourceCounters
@@ -96,13 +96,13 @@ class EngineCore:
         self.desk.observe(outcomes)
         return self.scheduler.reap()
 
-    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: str = "line") -> Records:
+    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: Where = "line") -> Records:
         """Serve every line and yield its record; lines are taken in only as there is room for them.
 
         Args:
             intake: requests, and lines already found to be wrong, whose error records take their place.
             in_order: yield records in the order of the lines; otherwise as they are done.
-            where: how error messages name a line, before its number.
+            where: how error messages name a line.
         """
         self._begin(in_order=in_order, where=where)
         source = iter(intake)

@@ -1,5 +1,6 @@
 """What a line of input asks for, after it was checked: frozen values that know nothing of models or files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -17,6 +18,8 @@ __all__ = [
     "StructuredOutput",
     "TextPrompt",
     "TokenPrompt",
+    "Where",
+    "naming",
 ]
 
 
@@ -94,3 +97,11 @@ class RejectedLine:
 
 
 Intake = Request | RejectedLine
+
+Where = str | Callable[[int], str]
+"""How messages name a line: a function of its number, or what stands before the number."""
+
+
+def naming(where: Where) -> Callable[[int], str]:
+    """Return the function of a line's number that names it."""
+    return where if callable(where) else f"{where} {{}}".format

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 
 from batchspec.convert.asked import Asked, batch_line
 from batchspec.convert.converting import Conversion, Converted, as_object
@@ -67,7 +68,7 @@ def to_batch_lines(
         return Converted(line=line, is_renamed=custom_id != wanted, left_out=request.left_out)
 
     rows = source.rows(split_entries if is_array else split_lines)
-    return Conversion(rows, convert, where=f"{source.name} {unit}", say=say)
+    return Conversion(rows, convert, where=partial(source.where, unit="entry" if is_array else None), say=say)
 
 
 def _unused(custom_id: str, place: str, number: int, seen: SeenIds) -> str:

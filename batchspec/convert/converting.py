@@ -33,7 +33,7 @@ class Conversion:
     Args:
         rows: number and content of every row.
         convert: makes the new line; raises RequestError for a row that cannot be converted.
-        where: how messages name a row, before its number.
+        where: how messages name the row of a number.
         say: is told every row that could not be converted, in one sentence.
 
     Attributes:
@@ -48,7 +48,7 @@ class Conversion:
         rows: Iterable[Row],
         convert: Callable[[Row], Converted],
         *,
-        where: str,
+        where: Callable[[int], str],
         say: Callable[[str], None],
     ):
         self._rows = rows
@@ -66,7 +66,7 @@ class Conversion:
                 converted = self._convert(row)
             except RequestError as error:
                 self.num_failed += 1
-                self._say(f"{self._where} {row[0]}: {error.message}")
+                self._say(f"{self._where(row[0])}: {error.message}")
                 continue
             self.num_renamed += converted.is_renamed
             self.left_out.update(converted.left_out)

@@ -30,4 +30,4 @@ def to_aiperf(path: str, *, say: Callable[[str], None]) -> Conversion:
     def convert(row: Row) -> Converted:
         return Converted(line=aiperf_record(as_object(row), index=next(indices)))
 
-    return Conversion(source.rows(), convert, where=f"{source.name} {source.unit}", say=say)
+    return Conversion(source.rows(), convert, where=source.where, say=say)

@@ -9,7 +9,7 @@ from batchspec.files.defaults import RowDefaults
 from batchspec.files.finished import FinishedIndices, record_index
 from batchspec.files.identity import Columns
 from batchspec.files.journal import Journal, create_journal, read_records
-from batchspec.files.outputs import check_not_input, check_output, check_writable
+from batchspec.files.outputs import check_destination, check_not_input, check_output, check_writable
 from batchspec.files.outputs_log import OutputsLog
 from batchspec.files.parquet_out import RESPONSE_SCHEMA, read_responses, responses_to_parquet
 from batchspec.files.reader import read_requests
@@ -33,6 +33,7 @@ __all__ = [
     "RowDefaults",
     "RunState",
     "RunStatus",
+    "check_destination",
     "check_not_input",
     "check_output",
     "check_writable",

@@ -1,26 +1,38 @@
 """Telling whether a file is still the one a run began with, without reading all of it."""
 
 import hashlib
-import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["fingerprint", "sha256_of"]
+__all__ = ["fingerprint_of_edges", "sha256_of", "sha256_of_file"]
 
 _EDGE_BYTES = 2**20
 
 
-def fingerprint(path: str | Path) -> str:
-    """Return the SHA-256, in hexadecimal, of the size, the first MiB and the last MiB of a regular file."""
-    size = os.path.getsize(path)
+def fingerprint_of_edges(size: int, between: Callable[[int, int], bytes]) -> str:
+    """Return the SHA-256, in hexadecimal, of the size, the first MiB and the last MiB of a file.
+
+    Args:
+        size: of the file, in bytes.
+        between: returns its bytes from one offset up to another.
+    """
     digest = hashlib.sha256(f"{size}:".encode())
-    with Path(path).open("rb") as file:
-        digest.update(file.read(_EDGE_BYTES))
-        file.seek(max(0, size - _EDGE_BYTES))
-        digest.update(file.read(_EDGE_BYTES))
+    if size:
+        digest.update(between(0, min(size, _EDGE_BYTES)))
+        digest.update(between(max(0, size - _EDGE_BYTES), size))
     return digest.hexdigest()
 
 
 def sha256_of(path: str | Path) -> str:
     """Return the SHA-256 of the whole file in hexadecimal."""
     with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of_file(file)
+
+
+def sha256_of_file(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left to read of a file in hexadecimal."""
+    digest = hashlib.sha256()
+    while data := file.read(2**20):
+        digest.update(data)
+    return digest.hexdigest()

@@ -2,28 +2,28 @@
 
 import hashlib
 import io
-import sys
-from io import BufferedReader
+from typing import BinaryIO
 
 __all__ = ["HashingFile"]
 
 
 class HashingFile(io.BufferedIOBase):
-    """A readable binary file that hashes and counts what is read from it; standard input stays open when it is closed.
+    """A readable binary file that hashes and counts what is read from it; the file itself stays open when it is closed.
 
     Attributes:
         digest: of the bytes read so far.
         num_bytes: how many they are.
     """
 
-    def __init__(self, file: BufferedReader):
+    def __init__(self, file: BinaryIO):
         self._file = file
+        self._read_some = getattr(file, "read1", file.read)
         self.digest = hashlib.sha256()
         self.num_bytes = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return at most ``size`` bytes; from a slow pipe what it holds already, not waiting for more."""
-        data = self._file.read() if size is None or size < 0 else self._file.read1(size)
+        data: bytes = self._file.read() if size is None or size < 0 else self._read_some(size)
         self.digest.update(data)
         self.num_bytes += len(data)
         return data
@@ -31,9 +31,3 @@ class HashingFile(io.BufferedIOBase):
     def readable(self) -> bool:
         """Return True."""
         return True
-
-    def close(self) -> None:
-        """Close the file, unless it is standard input."""
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
-        super().close()

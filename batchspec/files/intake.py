@@ -12,11 +12,12 @@ from batchspec.files.identity import Columns, glimpse
 from batchspec.files.rows import parse_row
 from batchspec.files.seen import SeenIds
 from batchspec.files.wording import shown
-from batchspec.request import Intake, RejectedLine, Request
+from batchspec.request import Intake, RejectedLine, Request, Where, naming
 
 __all__ = ["RowTaker", "plain_row", "take_rows"]
 
 _Read = Callable[[], Mapping[str, Any]]
+_Name = Callable[[int], str]
 _Refine = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -24,16 +25,16 @@ class RowTaker:
     """Turns rows into requests and remembers their ids: of several rows with one id the first is taken.
 
     Args:
-        where: how messages name a row, before its number.
-        unit: how they name an earlier row, such as "line".
+        where: how messages name the row of a number.
+        earlier: how they name it in a sentence about another row.
         columns: where a bare row keeps its prompt and its id.
         defaults: for sampling fields that a row does not give.
         seen: the ids so far.
     """
 
-    def __init__(self, *, where: str, unit: str, columns: Columns, defaults: RowDefaults, seen: SeenIds):
+    def __init__(self, *, where: _Name, earlier: _Name, columns: Columns, defaults: RowDefaults, seen: SeenIds):
         self.where = where
-        self.unit = unit
+        self.earlier = earlier
         self.columns = columns
         self.defaults = defaults
         self.seen = seen
@@ -63,13 +64,13 @@ class RowTaker:
             if custom_id is None:
                 first = self.seen.first_line(request.custom_id, line=line)
             if first != line:
-                raise _duplicate(request.custom_id, first=f"{self.unit} {first}")
+                raise _duplicate(request.custom_id, first=self.earlier(first))
         except RequestError as error:
             return RejectedLine(
                 index=index,
                 line=line,
                 custom_id=custom_id,
-                message=f"{self.where} {line}: {error.message}",
+                message=f"{self.where(line)}: {error.message}",
                 param=error.param,
                 code=error.code,
                 status_code=error.status_code,
@@ -89,33 +90,35 @@ class RowTaker:
             self.seen.first_line(custom_id, line=line)
 
 
-def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: str, defaults: RowDefaults) -> Iterator[Intake]:
+def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: Where, defaults: RowDefaults) -> Iterator[Intake]:
     """Yield a Request or RejectedLine for every row, lazily; what was parsed before is passed on as it is.
 
     A row's index follows that of the row before it.
 
     Args:
         rows: batch lines, bare rows, and lines that were parsed already, whose indices must grow.
-        where: how messages name a row, before its number.
+        where: how messages name a row: a function of its number, or what stands before the number.
         defaults: for sampling fields that a row does not give.
 
     Raises:
         UsageError: a row is neither a mapping nor parsed, or an index does not grow.
     """
-    index = -1
+    index, named = -1, naming(where)
     with SeenIds() as seen:
-        taker = RowTaker(where=where, unit=where, columns=Columns(), defaults=defaults, seen=seen)
+        taker = RowTaker(where=named, earlier=named, columns=Columns(), defaults=defaults, seen=seen)
         for row in rows:
             if isinstance(row, Request | RejectedLine):
                 if row.index <= index:
-                    raise UsageError(f"{where} with index {row.index} follows index {index}: let the indices grow")
+                    raise UsageError(
+                        f"{named(row.line)} with index {row.index} follows index {index}: let the indices grow"
+                    )
                 index = row.index
                 yield row
             elif isinstance(row, Mapping):
                 index += 1
                 yield taker.take(partial(dict, row), index=index, line=index + 1, refine=plain_row)
             else:
-                raise UsageError(f"{where} {index + 2} is a {type(row).__name__}: give a mapping or a parsed request")
+                raise UsageError(f"{named(index + 2)} is a {type(row).__name__}: give a mapping or a parsed request")
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

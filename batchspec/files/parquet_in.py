@@ -1,8 +1,7 @@
 """Parquet rows as the dictionaries that a line of JSON would have given, a few rows in memory at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 
 from batchspec.errors import RequestError, UsageError
 from batchspec.files.identity import Columns
+from batchspec.files.parts import Part
 
 __all__ = ["check_parquet", "decode_nested", "parquet_rows"]
 
@@ -28,28 +28,33 @@ _NESTED_FIELDS = (
 )
 
 
-def check_parquet(path: str | Path) -> int:
+def check_parquet(part: Part) -> int:
     """Read the footer and return the number of rows.
 
     Raises:
         UsageError: it is missing or damaged, or the file has no columns.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with part.open() as opened, pq.ParquetFile(opened) as file:
             num_columns, num_rows = len(file.schema_arrow), int(file.metadata.num_rows)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
-        raise UsageError(f"input {path} is not a whole Parquet file ({reason}): make it again") from error
+        raise UsageError(f"input {part.path} is not a whole Parquet file ({reason}): make it again") from error
     if not num_columns:
-        raise UsageError(f"input {path} has no columns: make it with a prompt, messages or body column")
+        raise UsageError(f"input {part.path} has no columns: make it with a prompt, messages or body column")
     return num_rows
 
 
-def parquet_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | RequestError]]:
-    """Yield (1-based row number, row); a row whose text cannot be decoded comes as the error that says so."""
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+def parquet_rows(part: Part) -> Generator[tuple[int, dict[str, Any] | RequestError], None, int]:
+    """Yield (1-based row number, row); a row whose text cannot be decoded comes as the error that says so.
+
+    Returns:
+        The number of rows.
+    """
+    with part.open() as opened, pq.ParquetFile(opened, pre_buffer=False, buffer_size=2**20) as file:
         batches = file.iter_batches(batch_size=_BATCH_ROWS)
         yield from enumerate(chain.from_iterable(map(_rows, batches)), start=1)
+        return int(file.metadata.num_rows)
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any] | RequestError]:

@@ -34,12 +34,12 @@ def read_requests(
     Raises:
         DamagedInputError: the input is truncated or corrupt; raised where that shows.
     """
-    where = f"{source.name} {source.unit}"
-    refine = partial(decode_nested, columns=columns) if source.is_parquet else _as_it_is
+    refine_parquet = partial(decode_nested, columns=columns)
     with SeenIds() as seen:
-        taker = RowTaker(where=where, unit=source.unit, columns=columns, defaults=defaults, seen=seen)
+        taker = RowTaker(where=source.where, earlier=source.earlier, columns=columns, defaults=defaults, seen=seen)
         for index, (line, content) in enumerate(source.rows()):
             read = partial(_read, content)
+            refine = refine_parquet if isinstance(content, dict) else _as_it_is
             if index in finished:
                 taker.pass_over(read, index=index, line=line, refine=refine)
             else:

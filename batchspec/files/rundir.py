@@ -9,6 +9,7 @@ from batchspec.files.lock import check_unlocked
 from batchspec.files.manifest import differences, new_manifest, read_manifest
 from batchspec.files.outputs import check_not_input, check_writable
 from batchspec.files.runstate import OWN_FILES, RunState, RunStatus, found_manifest
+from batchspec.files.urls import refuse_url
 
 __all__ = ["open_run"]
 
@@ -35,9 +36,11 @@ def open_run(
     Raises:
         UsageError: the directory cannot be used, is in use, holds other files or another run, or holds the input.
     """
+    refuse_url(directory, why="a run directory has to be on this machine, for its records are flushed to the disk")
     check_writable(directory)
-    for name in OWN_FILES:
-        check_not_input(directory / name, input_path=dataset["path"])
+    for part in dataset.get("parts", [dataset]):
+        for name in OWN_FILES:
+            check_not_input(directory / name, input_path=part["path"])
     check_unlocked(directory)
     wanted = new_manifest(parameters=parameters, model=model, dataset=dataset)
     if overwrite:

@@ -1,51 +1,35 @@
 """The lines of a log in blocks, as fast as they can be told apart; a block is about a megabyte."""
 
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
 
 import pyarrow as pa
 
 from batchspec.errors import DamagedInputError
 from batchspec.files.lines import MAX_LINE_BYTES
-from batchspec.files.source import InputSource
+from batchspec.files.source import InputSource, damaged
 
 __all__ = ["LineBlock", "line_blocks", "split_blocks"]
 
 _CHUNK_BYTES = 2**20
 _BOM = b"\xef\xbb\xbf"
-_COMPRESSIONS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd"}
 
 LineBlock = tuple[int, list[bytes | None]]
 """Number of the first line, and the lines without their newlines; None for one too long to keep."""
 
 
 def line_blocks(source: InputSource) -> Iterator[LineBlock]:
-    """Yield the lines of a log that is not Parquet.
+    """Yield the lines of a log that is one file and not Parquet.
 
     Raises:
         DamagedInputError: the file is truncated or corrupt; raised where that shows.
     """
-    with _reading(source) as stream:
-        yield from split_blocks(iter(lambda: stream.read(_CHUNK_BYTES), b""))
-
-
-@contextmanager
-def _reading(source: InputSource) -> Iterator[Any]:
-    """Open a log, decompressed by its extension; trouble with it is a sentence."""
-    compression = _COMPRESSIONS.get(source.suffix)
+    (part,) = source.parts
     try:
-        if source.path == "-":
-            yield sys.stdin.buffer
-            return
-        with open(source.path, "rb") as file:
-            yield pa.input_stream(file, compression=compression) if compression else file
+        with part.open() as file:
+            stream = part.decompressed(file)
+            yield from split_blocks(iter(lambda: stream.read(_CHUNK_BYTES), b""))
     except (OSError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedInputError(
-            f"{source.path} cannot be read further ({reason}): it is truncated or corrupt; make it again"
-        ) from error
+        raise DamagedInputError(damaged(part, error)) from error
 
 
 def split_blocks(chunks: Iterable[bytes], *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[LineBlock]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from batchspec.errors import UsageError
-from batchspec.files.source import open_source
+from batchspec.files.source import open_sources
+from batchspec.files.urls import is_url
 from batchspec.ingest.blocks import Log
 from batchspec.ingest.record import LogRecord, SkippedRow
 
@@ -21,7 +22,7 @@ def read_logs(paths: Sequence[str | Path]) -> Iterator[LogRecord | SkippedRow]:
     where it ends. A row that cannot be believed comes as a ``SkippedRow`` and is never repaired.
 
     Args:
-        paths: files, run directories (their ``responses.jsonl``), or ``-`` for standard input.
+        paths: files, patterns, run directories (their ``responses.jsonl``), URLs, or ``-`` for standard input.
 
     Raises:
         UsageError: a path is missing or not what its extension says; raised before anything is read.
@@ -32,7 +33,13 @@ def read_logs(paths: Sequence[str | Path]) -> Iterator[LogRecord | SkippedRow]:
 
 def open_logs(paths: Sequence[str | Path]) -> list[Log]:
     """Return the logs, for those who read them block by block; arguments and errors as in ``read_logs``."""
-    return [Log(path=str(path), source=open_source(_file(path))) for path in paths]
+    return [log for path in paths for log in _logs(str(path))]
+
+
+def _logs(path: str) -> list[Log]:
+    """Return the log of a path, or one for each file that a pattern matches."""
+    sources = open_sources(_file(path))
+    return [Log(path=path if len(sources) == 1 else source.path, source=source) for source in sources]
 
 
 def _entries(log: Log) -> Iterator[LogRecord | SkippedRow]:
@@ -41,14 +48,14 @@ def _entries(log: Log) -> Iterator[LogRecord | SkippedRow]:
     yield from log.last_entries()
 
 
-def _file(path: str | Path) -> str:
+def _file(path: str) -> str:
     """Return the path itself, or the responses in a run directory.
 
     Raises:
         UsageError: it is a directory without any.
     """
-    if str(path) in ("", "-") or not Path(path).is_dir():
-        return str(path)
+    if path in ("", "-") or is_url(path) or not Path(path).is_dir():
+        return path
     responses = Path(path) / _RESPONSES
     if not responses.is_file():
         raise UsageError(f"{path} is a directory without {_RESPONSES}: give a run directory or a file")

@@ -11,6 +11,8 @@ import orjson
 from batchspec.errors import UsageError
 from batchspec.files import RunState, responses_to_parquet
 from batchspec.files.atomic import whole_file, write_whole
+from batchspec.files.upload import upload
+from batchspec.files.urls import is_url, local_form
 from batchspec.report import report_markdown
 
 __all__ = ["ExitStatus", "JobOutcome", "read_report", "write_output", "write_reports"]
@@ -61,9 +63,29 @@ def read_report(state: RunState) -> Mapping[str, Any]:
     return document
 
 
-def write_output(state: RunState, output: Path) -> None:
-    """Write the records once more, where and in the format in which the user wants them."""
-    journal = state.path("responses.jsonl")
+def write_output(state: RunState, output: str | Path) -> None:
+    """Write the records once more, where and in the format in which the user wants them.
+
+    Raises:
+        UsageError: that failed; a file that was to be uploaded stays in the run directory.
+    """
+    place = local_form(str(output))
+    if not is_url(place):
+        _copy(state.path("responses.jsonl"), Path(place))
+        return
+    local = state.path("responses.parquet" if place.lower().endswith(".parquet") else "responses.jsonl")
+    _copy(state.path("responses.jsonl"), local)
+    try:
+        upload(local, place)
+    except OSError as error:
+        raise UsageError(
+            f"output {place} cannot be uploaded ({error.strerror or error}): the responses are in {local}; "
+            "run the same command again to try once more"
+        ) from error
+
+
+def _copy(journal: Path, output: Path) -> None:
+    """Write the records of a journal to a file, in the format that its extension says."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         if output.suffix.lower() == ".parquet":

@@ -147,8 +147,7 @@ class _Run:
 
     def _serve_lines(self, journal: Journal, memory: OutputsMemory, started: float) -> None:
         checked = started
-        where = f"{self.source.name} {self.source.unit}"
-        for record in self.engine.run(self._lines(), in_order=self.settings.in_order, where=where):
+        for record in self.engine.run(self._lines(), in_order=self.settings.in_order, where=self.source.where):
             journal.append(record)
             self.aggregate.add(record)
             now = time.monotonic()

@@ -1,0 +1,5 @@
+"""Fixtures of this directory."""
+
+from .remote import place
+
+__all__ = ["place"]
