@@ -36,7 +36,7 @@ def split_blocks(chunks: Iterable[bytes], *, max_line_bytes: int = MAX_LINE_BYTE
     """Yield the lines that end in each chunk, the last one though it has no newline.
 
     Args:
-        chunks: the log in pieces of any size.
+        chunks: the log in pieces of any size up to ``max_line_bytes``.
         max_line_bytes: a longer line is not kept in memory.
     """
     pieces: list[bytes] = []

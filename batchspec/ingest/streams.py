@@ -10,7 +10,7 @@ _MAX_OPEN = 4096
 
 
 def is_chunk(row: Mapping[str, Any]) -> bool:
-    """Whether a bare row is a chunk of a stream and not a whole response, which tells its usage and how it ended."""
+    """Whether a bare row is a chunk of a stream and not a whole response, which tells its usage and has ended."""
     kind = row.get("object")
     if type(kind) is not str or type(row.get("id")) is not str or "choices" not in row:
         return False
@@ -25,9 +25,9 @@ def is_one_stream(rows: list[Any]) -> bool:
 
 
 def _is_unfinished(choices: Any) -> bool:
-    """Whether no choice tells how it ended."""
-    return type(choices) is list and not any(
-        type(choice) is not dict or choice.get("finish_reason") is not None for choice in choices
+    """Whether every choice, if there is any, says that it has not ended; one that says nothing of it may be whole."""
+    return type(choices) is list and all(
+        type(choice) is dict and choice.get("finish_reason", "unsaid") is None for choice in choices
     )
 
 

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from batchspec.files.lines import split_lines
 from batchspec.ingest.lines import split_blocks
 
-PIECES = st.lists(st.binary(max_size=12).map(lambda piece: piece.replace(b"\x00", b"\n")), max_size=12)
+_LONGEST = 12
+PIECES = st.lists(st.binary(max_size=_LONGEST).map(lambda piece: piece.replace(b"\x00", b"\n")), max_size=12)
 
 
 def lines_of(chunks: list[bytes], *, max_line_bytes: int) -> list[tuple[int, bytes | None]]:
@@ -12,7 +13,7 @@ def lines_of(chunks: list[bytes], *, max_line_bytes: int) -> list[tuple[int, byt
     return [(number + index, data) for number, lines in blocks for index, data in enumerate(lines)]
 
 
-@given(chunks=PIECES, limit=st.integers(1, 30))
+@given(chunks=PIECES, limit=st.integers(_LONGEST, 30))
 def test_blocks_hold_the_lines_that_runs_read(chunks: list[bytes], limit: int) -> None:
     expected = [(line.number, line.data) for line in split_lines(chunks, max_line_bytes=limit)]
     found = [

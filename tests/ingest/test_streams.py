@@ -182,3 +182,11 @@ def test_what_stands_beside_chunks_is_kept(tmp_path: Path) -> None:
     chunks = [chunk | {"category": "code", "custom_id": "mine"} for chunk in STREAMS["usage"]]
     record = only(read_rows(tmp_path / "log.jsonl", chunks))
     assert (record.category, record.custom_id) == ("code", "mine")
+
+
+def test_a_response_with_its_usage_that_says_nothing_of_its_end_is_whole() -> None:
+    whole = body(SUMMARY)
+    unsaid = whole | {"choices": [{"index": 0, "text": "x"}]}
+    assert [is_chunk(one) for one in (whole, unsaid)] == [False, False]
+    assert is_chunk(whole | {"choices": [{"index": 0, "text": "x", "finish_reason": None}]})
+    assert is_chunk(whole | {"choices": []})
