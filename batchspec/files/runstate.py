@@ -10,7 +10,7 @@ from batchspec.errors import UsageError
 from batchspec.files.lock import take_lock
 from batchspec.files.manifest import plain, read_manifest, write_manifest
 
-__all__ = ["OWN_FILES", "RunState", "RunStatus", "found_manifest"]
+__all__ = ["OWN_FILES", "RunState", "RunStatus", "clear_run", "found_manifest"]
 
 OWN_FILES = (
     "manifest.json",
@@ -70,7 +70,7 @@ class RunState:
             self.close()
             raise UsageError(f"another run has written to {self.directory} meanwhile: run the same command again")
         if self.status is RunStatus.FRESH:
-            _clear(self.directory)
+            clear_run(self.directory)
         self.save(status="running", **fields)
 
     def save(self, **fields: Any) -> None:
@@ -105,7 +105,7 @@ def found_manifest(directory: Path) -> dict[str, Any] | None:
         return None
 
 
-def _clear(directory: Path) -> None:
+def clear_run(directory: Path) -> None:
     """Remove the files that runs write; the manifest goes first, so that no old record passes for a new one."""
     try:
         for name in OWN_FILES:
