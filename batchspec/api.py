@@ -45,6 +45,8 @@ class Model:
         dtype: see there.
         generation_config: see there.
         model_impl: see there.
+        trust_remote_code: see there.
+        allow_pickle: see there.
 
     Raises:
         ModelError: the model cannot be loaded or run.
@@ -61,11 +63,19 @@ class Model:
         dtype: str = "auto",
         generation_config: str = "auto",
         model_impl: str = "auto",
+        trust_remote_code: bool = False,
+        allow_pickle: bool = False,
     ):
         from batchspec.launch import load
 
         self._loaded = load(
-            model, device=device, dtype=dtype, generation_config=generation_config, model_impl=model_impl
+            model,
+            device=device,
+            dtype=dtype,
+            generation_config=generation_config,
+            model_impl=model_impl,
+            trust_remote_code=trust_remote_code,
+            allow_pickle=allow_pickle,
         )
         self._is_used = False
 
@@ -109,6 +119,8 @@ class Engine:
             generation_config.json, ``openai`` for no file, or a directory with such a file.
         model_impl: whose layers run the model: ``batchspec`` for our own, on the CPU and for the common families,
             ``transformers``, or ``auto`` for the former where they know the model.
+        trust_remote_code: run Python files of the model's repository, if it has an architecture of its own.
+        allow_pickle: also read weights from pickle files, which can run code; else only safetensors and GGUF.
         defaults: what requests are sampled with where they do not say.
 
     Raises:
@@ -135,6 +147,8 @@ class Engine:
         timing: bool = False,
         generation_config: str = "auto",
         model_impl: str = "auto",
+        trust_remote_code: bool = False,
+        allow_pickle: bool = False,
         defaults: RowDefaults | None = None,
     ):
         settings = EngineSettings(
@@ -153,6 +167,8 @@ class Engine:
             "dtype": dtype,
             "generation_config": generation_config,
             "model_impl": model_impl,
+            "trust_remote_code": trust_remote_code,
+            "allow_pickle": allow_pickle,
         }
         launched = _held(model, of_model).launch(settings)
         given = defaults or RowDefaults()
@@ -333,11 +349,11 @@ class Engine:
         return sum((AcceptanceSums.from_document(each) for each in stated if each is not None), AcceptanceSums())
 
 
-def _held(model: str | Path | Model | None, of_model: Mapping[str, str]) -> Model:
+def _held(model: str | Path | Model | None, of_model: Mapping[str, Any]) -> Model:
     """Return the model, loaded unless it was before; UsageError for settings that come too late for it."""
     if not isinstance(model, Model):
         return Model(model, **of_model)
-    late = [name for name, value in of_model.items() if value != "auto"]
+    late = [name for name, value in of_model.items() if value not in ("auto", False)]
     if late:
         raise UsageError(f"{late[0]} was settled when the model was loaded: give it to Model and not to Engine.")
     return model

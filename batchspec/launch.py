@@ -31,6 +31,7 @@ from batchspec.model.kernel import attend_some
 from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
 from batchspec.model.runner import ModelRunner
+from batchspec.model.trust import Trust
 from batchspec.scheduler import Scheduler
 from batchspec.settings import EngineSettings
 
@@ -60,7 +61,14 @@ class Launched:
 
 
 def load(
-    model: str | Path | None, *, device: str, dtype: str, generation_config: str, model_impl: str = "auto"
+    model: str | Path | None,
+    *,
+    device: str,
+    dtype: str,
+    generation_config: str,
+    model_impl: str = "auto",
+    trust_remote_code: bool = False,
+    allow_pickle: bool = False,
 ) -> LoadedModel:
     """Load a model.
 
@@ -70,12 +78,17 @@ def load(
         dtype: see there.
         generation_config: see there.
         model_impl: ``impl`` there.
+        trust_remote_code: Python files of the model's repository may be run.
+        allow_pickle: weights may be pickle files.
 
     Raises:
         ModelError: when the model cannot be loaded or run.
     """
     name = EMBEDDED_TARGET if model is None else model
-    return load_model(name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl)
+    trust = Trust(remote_code=trust_remote_code, pickle=allow_pickle)
+    return load_model(
+        name, device=device, dtype=dtype, generation_config=generation_config, impl=model_impl, trust=trust
+    )
 
 
 def resolved(loaded: LoadedModel) -> dict[str, Any]:
@@ -106,7 +119,9 @@ def launch(loaded: LoadedModel, settings: EngineSettings) -> Launched:
         UsageError: when the settings do not fit the model or the memory.
         ModelError: when the draft model cannot be loaded or run.
     """
-    notes = [note for note in (loaded.dtype_reason, _compiling(loaded.device)) if note]
+    notes = [
+        note for note in (*loaded.trust.notes(loaded.name), loaded.dtype_reason, _compiling(loaded.device)) if note
+    ]
     core = build_engine(loaded, settings, note=notes.append)
     pool = core.scheduler.pool
     return Launched(

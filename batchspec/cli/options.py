@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "AllowPickle",
     "Device",
     "Dtype",
     "EnableForceIncludeUsage",
@@ -28,6 +29,7 @@ __all__ = [
     "Timing",
     "TopK",
     "TopP",
+    "TrustRemoteCode",
 ]
 
 _MODELS = "the model's, else "
@@ -51,6 +53,13 @@ Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 ModelImpl = Annotated[
     str, typer.Option(help="Whose layers run the model: batchspec (common families, CPU), transformers, or auto.")
+]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Run Python code that comes with the model; only if you have read it."),
+]
+AllowPickle = Annotated[
+    bool, typer.Option("--allow-pickle", help="Also read weights from pickle files (.bin), which can run code.")
 ]
 MaxModelLen = Annotated[
     int | None, typer.Option(help="Most tokens of prompt and output.", show_default="the model's context")

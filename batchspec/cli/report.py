@@ -13,7 +13,8 @@ def report(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Logs of any engines (.jsonl, also .gz or .zst, .parquet), run directories, - is standard input."
+            help="Logs of any engines (.jsonl, also .gz or .zst, .parquet), patterns in quotes, URLs, run directories, "
+            "- is standard input."
         ),
     ],
     by: Annotated[str | None, typer.Option(help="Tell requests apart by category, engine or file.")] = None,

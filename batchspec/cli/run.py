@@ -27,12 +27,19 @@ class Order(StrEnum):
 
 
 def run(
-    input: Annotated[str, typer.Argument(help="JSONL, .jsonl.gz, .jsonl.zst or Parquet file; - is standard input.")],
+    input: Annotated[
+        str,
+        typer.Argument(
+            help="JSONL, .jsonl.gz, .jsonl.zst or Parquet: a file, a directory of part files, a pattern in quotes, or "
+            "a URL (s3://, gs://, hf://) of any of these; - is standard input."
+        ),
+    ],
     run_dir: Annotated[
         Path | None, typer.Option(help="Directory for responses, counters and reports.", show_default="reports/<input>")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the responses here too: .jsonl or .parquet.")
+        str | None,
+        typer.Option("--output", "-o", help="Write the responses here too: .jsonl or .parquet, a path or a URL."),
     ] = None,
     overwrite: options.Overwrite = False,
     shard: Annotated[
@@ -50,6 +57,8 @@ def run(
     dtype: options.Dtype = "auto",
     device: options.Device = "auto",
     model_impl: options.ModelImpl = "auto",
+    trust_remote_code: options.TrustRemoteCode = False,
+    allow_pickle: options.AllowPickle = False,
     max_num_seqs: Annotated[int, typer.Option(help="Most sequences in the running batch.")] = 64,
     max_num_batched_tokens: Annotated[int, typer.Option(help="Most tokens in one forward pass.")] = 2048,
     max_model_len: options.MaxModelLen = None,
@@ -141,6 +150,8 @@ def run(
         dtype=dtype,
         device=device,
         model_impl=model_impl,
+        trust_remote_code=trust_remote_code,
+        allow_pickle=allow_pickle,
         generation_config=generation_config,
         engine=EngineSettings(
             max_num_seqs=max_num_seqs,

@@ -128,6 +128,9 @@ class _Guarded:
             data: bytes = self._file.read(-1 if size is None else size)
             return data
 
+    def read1(self, size: int = -1) -> bytes:
+        return self.read(size)
+
     def seek(self, offset: int, whence: int = 0) -> int:
         return int(self._file.seek(offset, whence))
 

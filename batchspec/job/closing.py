@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from batchspec.errors import UsageError
 from batchspec.files import RunState
 from batchspec.job.outcome import ExitStatus, JobOutcome, write_output, write_reports
 from batchspec.reconcile import Reconciliation
@@ -48,7 +49,7 @@ def close_run(
     input_path: str,
     input_name: str,
     sha256: str | None,
-    output: Path | None = None,
+    output: str | Path | None = None,
 ) -> JobOutcome:
     """Write reports, counters, output and manifest of a run whose records are all in its journal.
 
@@ -62,8 +63,10 @@ def close_run(
         sha256: of the input.
         output: further file for the responses.
 
+    An output that cannot be written is a failure of the run, which is finished all the same.
+
     Raises:
-        UsageError: a file cannot be written.
+        UsageError: a file of the run directory cannot be written.
     """
     document = aggregate.document()
     tokens = document["tokens"]
@@ -86,8 +89,6 @@ def close_run(
         ),
     )
     write_reports(state, report=report, exposition=totals.exposition)
-    if output is not None:
-        write_output(state, output)
     num_failed = document["requests"]["num_failed"]
     status = ExitStatus.FAILURES if num_failed or not totals.is_exact or totals.damage else ExitStatus.DONE
     state.save(
@@ -97,6 +98,12 @@ def close_run(
         exit_status=int(status),
     )
     sentences = _sentences(document["requests"], totals, input_name=input_name)
+    if output is not None:
+        try:
+            write_output(state, output)
+        except UsageError as error:
+            status = ExitStatus.FAILURES
+            sentences.append(str(error))
     last = f"responses, counters and reports are in {state.directory}"
     return JobOutcome(status=status, report=report, sentences=(*sentences, last))
 

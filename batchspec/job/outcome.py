@@ -78,8 +78,9 @@ def write_output(state: RunState, output: str | Path) -> None:
     try:
         upload(local, place)
     except OSError as error:
+        reason = " ".join((error.strerror or str(error)).split())
         raise UsageError(
-            f"output {place} cannot be uploaded ({error.strerror or error}): the responses are in {local}; "
+            f"output {place} cannot be uploaded ({reason}): the responses are in {local}; "
             "run the same command again to try once more"
         ) from error
 

@@ -60,6 +60,8 @@ def load_for(settings: JobSettings) -> Model:
         dtype=settings.dtype,
         generation_config=settings.generation_config,
         model_impl=settings.model_impl,
+        trust_remote_code=settings.trust_remote_code,
+        allow_pickle=settings.allow_pickle,
     )
 
 

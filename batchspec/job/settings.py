@@ -17,6 +17,7 @@ from batchspec.settings import LARGEST, EngineSettings
 __all__ = ["JobSettings", "default_run_dir", "parse_bytes", "parse_speculative"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "t": 10**12}
+_MAGIC = frozenset("*?[")
 _DEFAULT_LOOKUP = {"prompt_lookup_min": 1, "prompt_lookup_max": 3}
 
 
@@ -25,14 +26,16 @@ class JobSettings:
     """Everything about a run but its progress.
 
     Attributes:
-        input: path of the requests, or "-".
+        input: path of the requests: a file, "-", a directory of part files, a pattern, or a URL of any of these.
         run_dir: where responses, counters, manifest and reports go.
-        output: further file for the responses, JSONL or Parquet by its extension; None for none.
+        output: further file for the responses, a path or a URL, JSONL or Parquet by its extension; None for none.
         overwrite: start afresh whatever the run directory holds.
         model: directory, hub id or GGUF file; None for the embedded model.
         dtype: auto, float32, bfloat16 or float16.
         device: auto, cpu or cuda.
         model_impl: whose layers run the model: auto, batchspec or transformers.
+        trust_remote_code: whether Python files of the model's repository may be run.
+        allow_pickle: whether weights may be pickle files.
         generation_config: where sampling defaults come from behind ``defaults``: auto for the model's own, openai for
             none, or a directory with a generation_config.json.
         engine: how large the engine is, how it drafts and what it records.
@@ -46,12 +49,14 @@ class JobSettings:
 
     input: str
     run_dir: Path
-    output: Path | None = None
+    output: str | Path | None = None
     overwrite: bool = False
     model: str | None = None
     dtype: str = "auto"
     device: str = "auto"
     model_impl: str = "auto"
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
     generation_config: str = "auto"
     engine: EngineSettings = field(default_factory=EngineSettings)
     in_order: bool = True
@@ -94,7 +99,7 @@ class JobSettings:
         _check_name("device", self.device, ("auto", "cpu", "cuda"))
         _check_name("dtype", self.dtype, ("auto", "float32", "bfloat16", "float16"))
         _check_name("model-impl", self.model_impl, ("auto", "batchspec", "transformers"))
-        if self.output is not None and self.output.suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
+        if self.output is not None and Path(self.output).suffix.lower() not in {".jsonl", ".ndjson", ".parquet"}:
             raise UsageError(f"--output {self.output}: give its name the extension .jsonl or .parquet.")
         _check_generation_config(self.generation_config)
         _check_defaults(self.defaults)
@@ -134,7 +139,7 @@ def _check_defaults(defaults: RowDefaults) -> None:
 def default_run_dir(input: str, shard: Shard | None = None) -> Path:
     """Return ``reports/`` and the input's name without its extensions, and the shard's name in it, if there is one.
 
-    For standard input the name is ``stdin``.
+    For standard input the name is ``stdin``, for a pattern that of the directory it looks in.
     """
     whole = _default_run_dir(input)
     return whole if shard is None else whole / shard.directory
@@ -143,7 +148,8 @@ def default_run_dir(input: str, shard: Shard | None = None) -> Path:
 def _default_run_dir(input: str) -> Path:
     if input == "-":
         return Path("reports/stdin")
-    name = Path(input).name
+    plain = [name for name in Path(input.rpartition("://")[2]).parts if _MAGIC.isdisjoint(name)]
+    name = plain[-1] if plain else ""
     for suffix in (".gz", ".zst", ".jsonl", ".ndjson", ".json", ".parquet"):
         name = name.removesuffix(suffix)
     return Path("reports") / (name or "run")

@@ -17,11 +17,19 @@ from batchspec.model.locate import ModelSource
 from batchspec.model.modules import ModuleNetwork
 from batchspec.model.network import Parts
 from batchspec.model.rope import freeze_frequencies
+from batchspec.model.trust import Trust, pickled_weights
 
 __all__ = ["load_hosted"]
 
+_PICKLED = (
+    "its weights are not safetensors ({}), and pickle files can run code when they are read; give safetensors or GGUF, "
+    "or --allow-pickle if you trust them"
+)
 
-def load_hosted(source: ModelSource, *, model: str | Path, dtype: torch.dtype, device: torch.device) -> Parts:
+
+def load_hosted(
+    source: ModelSource, *, model: str | Path, dtype: torch.dtype, device: torch.device, trust: Trust
+) -> Parts:
     """Load a model with transformers and check that it computes the same on pages.
 
     Args:
@@ -29,12 +37,13 @@ def load_hosted(source: ModelSource, *, model: str | Path, dtype: torch.dtype, d
         model: how the user named it, for messages.
         dtype: of the weights.
         device: where they go.
+        trust: what of its files may run code.
 
     Raises:
-        ModelError: when a part is missing, damaged, or needs code from the repository, or when its family cannot run
+        ModelError: when a part is missing, damaged, or asks for trust that is not given, or when its family cannot run
             on pages.
     """
-    tokenizer, module = _read(source, model=model, dtype=dtype)
+    tokenizer, module = _read(source, model=model, dtype=dtype, trust=trust)
     module = module.to(device).eval().requires_grad_(False)
     context_length = _context_length(module.config)
     freeze_frequencies(module, max_length=context_length)
@@ -50,18 +59,23 @@ def load_hosted(source: ModelSource, *, model: str | Path, dtype: torch.dtype, d
     )
 
 
-def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype) -> tuple[Any, Any]:
+def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype, trust: Trust) -> tuple[Any, Any]:
     """Return tokenizer and module, without progress bars, warnings or questions on the terminal.
 
     Raises:
-        ModelError: when a part is missing, damaged, or needs code from the repository.
+        ModelError: when a part is missing, damaged, or asks for trust that is not given.
     """
-    options = {"trust_remote_code": False} | source.options
+    options = {"trust_remote_code": trust.remote_code} | source.options
+    is_gguf = "gguf_file" in options
+    pickled = None if trust.pickle or is_gguf else pickled_weights(source.files)
+    if pickled is not None:
+        raise ModelError(f"--model {model}: {_PICKLED.format(pickled)}.")
+    weights = {} if trust.pickle or is_gguf else {"use_safetensors": True}
     try:
         with _quiet():
             tokenizer = AutoTokenizer.from_pretrained(source.path, **options)
             module, report = AutoModelForCausalLM.from_pretrained(
-                source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **options
+                source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **weights, **options
             )
     except Exception as error:
         raise ModelError(f"--model {model}: {source.doubt or _reason(error)}.") from error
@@ -92,8 +106,11 @@ def _reason(error: BaseException) -> str:
     """Return why loading failed, in a line."""
     if "trust_remote_code" in str(error):
         return (
-            "its architecture is code of its own repository, which is never run; give a model that transformers knows"
+            "its architecture is code of its own repository, which is not run; give a model that transformers knows, "
+            "or --trust-remote-code if you have read that code"
         )
+    if isinstance(error, OSError) and "safetensors" in str(error):
+        return _PICKLED.format("no .safetensors file is there")
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     return f"cannot be loaded, {type(error).__name__}: {lines[0].removesuffix('.')}"
 

@@ -15,12 +15,14 @@ from batchspec.model.native.loading import load_native
 from batchspec.model.network import Network, Parts
 from batchspec.model.precision import DtypeChoice, choose_dtype
 from batchspec.model.tokenizer import Tokenizer
+from batchspec.model.trust import Trust
 
 if TYPE_CHECKING:
     from llguidance import LLTokenizer
 
 __all__ = ["MODEL_IMPLS", "LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
 
+_NONE = Trust()
 MODEL_IMPLS = ("auto", "batchspec", "transformers")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -41,6 +43,7 @@ class LoadedModel:
         bytes_per_token: of keys and values over all layers.
         fingerprint: hash over the files' names, sizes and edges; for a hub id the commit.
         generation_defaults: what its generation_config.json states.
+        trust: as it was loaded with.
     """
 
     network: Network
@@ -54,6 +57,7 @@ class LoadedModel:
     bytes_per_token: int
     fingerprint: str | None
     generation_defaults: GenerationDefaults
+    trust: Trust = _NONE
 
     def grammar_tokenizer(self) -> "LLTokenizer":
         """Return the vocabulary as llguidance reads it; raises as ``model.grammar_tokenizer`` does."""
@@ -87,6 +91,7 @@ def load_model(
     dtype: str = "auto",
     generation_config: str = "auto",
     impl: str = "auto",
+    trust: Trust = _NONE,
 ) -> LoadedModel:
     """Load a model, switch it to paged attention and check that it still computes the same.
 
@@ -97,6 +102,7 @@ def load_model(
         generation_config: where sampling defaults come from: ``auto`` for the model's own generation_config.json,
             ``openai`` for no file, or a directory with such a file.
         impl: whose layers run it: ``batchspec``, ``transformers``, or ``auto`` for the former where they know it.
+        trust: what of its files may run code.
 
     Raises:
         ModelError: when it cannot be read, when its family cannot run on pages, or when a sampling default is wrong.
@@ -105,7 +111,7 @@ def load_model(
     source = locate(model)
     choice = resolve_dtype(dtype, device=where, source=source)
     defaults = generation_defaults(source, choice=generation_config)
-    parts = _load(source, model=model, dtype=choice.dtype, device=where, impl=impl)
+    parts = _load(source, model=model, dtype=choice.dtype, device=where, impl=impl, trust=trust)
     return LoadedModel(
         network=parts.network,
         tokenizer=Tokenizer(parts.tokenizer, num_embeddings=parts.vocab_size),
@@ -117,11 +123,14 @@ def load_model(
         eos_ids=_eos_ids(parts, model=model),
         bytes_per_token=parts.bytes_per_token,
         fingerprint=fingerprint(source.files) if source.files else parts.commit,
+        trust=trust,
         generation_defaults=defaults if source.files else generation_defaults(source, choice=generation_config),
     )
 
 
-def _load(source: ModelSource, *, model: str | Path, dtype: torch.dtype, device: torch.device, impl: str) -> Parts:
+def _load(
+    source: ModelSource, *, model: str | Path, dtype: torch.dtype, device: torch.device, impl: str, trust: Trust
+) -> Parts:
     """Return the model by our own layers where they know it, else by transformers' modules.
 
     Raises:
@@ -139,7 +148,7 @@ def _load(source: ModelSource, *, model: str | Path, dtype: torch.dtype, device:
                 ) from None
     from batchspec.model.hosted import load_hosted
 
-    return load_hosted(source, model=model, dtype=dtype, device=device)
+    return load_hosted(source, model=model, dtype=dtype, device=device, trust=trust)
 
 
 def _eos_ids(parts: Parts, *, model: str | Path) -> frozenset[int]:

@@ -21,7 +21,7 @@ from .remote import Place
 
 FIRST = jsonl({"prompt": "a"}, {"prompt": "b", "id": "x"}) + b"\n\n"
 SECOND = b"\xef\xbb\xbf" + jsonl({"prompt": "c"}) + b'oops\n{"prompt": "d", "id": "x"}'
-THIRD = [{"prompt": "e"}, {"prompt": "f", "temperature": 9}]
+THIRD = [{"prompt": "e", "temperature": 0}, {"prompt": "f", "temperature": 9}]
 
 
 def parquet(rows: list[dict[str, Any]]) -> bytes:
@@ -50,7 +50,15 @@ def seen(lines: list[Intake]) -> list[tuple[int, int, str | None]]:
     return [(line.index, line.line, line.custom_id) for line in lines]
 
 
-EXPECTED = [(0, 1, "line-1"), (1, 2, "x"), (2, 5, "line-5"), (3, 6, None), (4, 7, "x"), (5, 8, "line-8"), (6, 9, "line-9")]
+EXPECTED = [
+    (0, 1, "line-1"),
+    (1, 2, "x"),
+    (2, 5, "line-5"),
+    (3, 6, None),
+    (4, 7, "x"),
+    (5, 8, "line-8"),
+    (6, 9, "line-9"),
+]
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "/part-*", "/part-[0-9].*"])
@@ -117,8 +125,6 @@ def test_the_number_of_rows_is_estimated_over_all_files(tmp_path: Path) -> None:
     assert source.num_rows is None
     next(source.rows())
     assert source.num_rows == 302
-    (directory / "d.parquet").unlink()
-    list(source := open_source(directory).rows())
 
 
 def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
@@ -145,16 +151,20 @@ def test_what_names_no_input_is_a_sentence(tmp_path: Path, place: Place) -> None
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "below").mkdir()
     place.write("notes.txt", b"x")
-    for path, words in [
+    wrong: list[tuple[str | Path, str]] = [
         (f"{tmp_path}/*.csv", r"\*\.csv matches no file: check the pattern$"),
         (tmp_path / "empty", r"is a directory without files: give one that holds \.jsonl"),
-        (tmp_path / "mixed", r'holds more than part files \("README.md"\): give a pattern in quotes, such as .*/\*\.jsonl'),
+        (
+            tmp_path / "mixed",
+            r'holds more than part files \("README.md"\): give a pattern in quotes, such as .*/\*\.jsonl',
+        ),
         (tmp_path / "deep", r'more than part files \("below"\)'),
         (place.url, r'more than part files \("notes.txt"\)'),
         (f"{place.url}/*.jsonl", "matches no file"),
         (f"{place.url}/missing.jsonl", "cannot be read .*check the URL and the credentials"),
         ("nonsense://x/y.jsonl", "nonsense://x/y.jsonl cannot be opened .*nonsense"),
-    ]:
+    ]
+    for path, words in wrong:
         with pytest.raises(UsageError, match=words):
             open_source(path)
 
@@ -177,7 +187,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, url: str, r
         open_source(url)
 
 
-class _Broken(fsspec.spec.AbstractFileSystem):
+class _Broken(fsspec.spec.AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A file system whose files break off in their middle, with an error of its own kind."""
 
     protocol = "broken"
@@ -203,5 +213,7 @@ def test_a_remote_file_that_breaks_off_is_a_sentence_behind_the_rows_before_it()
     fsspec.register_implementation("broken", _Broken, clobber=True)
     rows = open_source("broken://x/a.jsonl").rows()
     assert next(rows)[0] == 1
-    with pytest.raises(DamagedInputError, match=r"broken://x/a\.jsonl cannot be read further \(the connection was lost\): run the"):
+    with pytest.raises(
+        DamagedInputError, match=r"broken://x/a\.jsonl cannot be read further \(the connection was lost\): run the"
+    ):
         next(rows)

@@ -97,7 +97,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
 def test_paths_that_cannot_be_read_are_sentences(tmp_path: Path) -> None:
     for path, words in [
         (str(tmp_path / "missing.jsonl"), r"No such file.*check the path"),
-        (str(tmp_path), "is a directory: give a file in it"),
+        (str(tmp_path), "is a directory without files: give one that holds"),
         ("", "the input path is empty"),
         ("nul\0byte", "cannot be read"),
     ]:

@@ -51,7 +51,7 @@ def test_a_copy_that_arrives_cut_is_a_failure(place: Place, local: Path, monkeyp
         upload(local, f"{place.url}/out.jsonl")
 
 
-class _Objects(fsspec.implementations.memory.MemoryFileSystem):
+class _Objects(fsspec.implementations.memory.MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """A store whose objects appear when their upload has ended; it cannot rename."""
 
     protocol = "s3"

@@ -35,9 +35,9 @@ def run_lines(tmp_path: Path, embedded: LoadedModel, monkeypatch: pytest.MonkeyP
         lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
         path.write_text("".join(line + "\n" for line in lines))
         wanted: dict[str, Any] = {"run_dir": tmp_path / "run", "level": Level.DETAILED, "device": "cpu"}
-        wanted |= {"speculative": SpeculativeConfig(), "max_num_seqs": 8} | settings
+        wanted |= {"input": str(path), "speculative": SpeculativeConfig(), "max_num_seqs": 8} | settings
         of_engine = {item.name: wanted.pop(item.name) for item in fields(EngineSettings) if item.name in wanted}
-        outcome = run_job(JobSettings(input=str(path), engine=EngineSettings(**of_engine), **wanted))
+        outcome = run_job(JobSettings(engine=EngineSettings(**of_engine), **wanted))
         return outcome, read_responses(wanted["run_dir"])
 
     return run

@@ -28,7 +28,7 @@ def load_draft(target: LoadedModel, model: str | Path | None) -> LoadedModel:
     name = EMBEDDED_DRAFT if model is None else model
     dtype = str(target.dtype).removeprefix("torch.")
     try:
-        draft = load_model(name, device=target.device.type, dtype=dtype, generation_config="openai")
+        draft = load_model(name, device=target.device.type, dtype=dtype, generation_config="openai", trust=target.trust)
     except ModelError as error:
         raise ModelError(f"--draft-model {name}: {str(error).removeprefix(f'--model {name}: ')}") from error
     _compare(target, draft, model=name)
