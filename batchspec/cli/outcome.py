@@ -1,0 +1,32 @@
+"""How a job ended: its report on standard output, remarks on standard error."""
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from batchspec.job.outcome import JobOutcome
+
+__all__ = ["show_outcome"]
+
+_WIDTH_OF_FILES = 100
+
+
+def show_outcome(outcome: "JobOutcome", *, as_json: bool) -> int:
+    """Print the report, then the sentences; return the exit status."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from batchspec.cli.output import writing_to_stdout
+    from batchspec.report import report_renderable
+
+    with writing_to_stdout():
+        if outcome.report is not None and as_json:
+            print(json.dumps(outcome.report, indent=2, ensure_ascii=False))
+        elif outcome.report is not None:
+            console = Console()
+            console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
+            console.print(report_renderable(outcome.report))
+    remarks = Console(stderr=True, highlight=False)
+    for sentence in outcome.sentences:
+        remarks.print(Text(f"batchspec: {sentence}"), soft_wrap=True)
+    return int(outcome.status)

@@ -1,0 +1,1 @@
+"""More than one machine: shards and their merge, workers of a Ray cluster, a stage for Ray Data."""
