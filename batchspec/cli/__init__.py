@@ -14,6 +14,7 @@ import typer
 from batchspec.cli.bench import bench
 from batchspec.cli.compare import compare
 from batchspec.cli.convert import convert
+from batchspec.cli.merge import merge
 from batchspec.cli.reconcile import reconcile
 from batchspec.cli.replay import replay
 from batchspec.cli.report import report
@@ -62,6 +63,7 @@ def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
 
 
 app.command("run")(_interruptible(run))
+app.command("merge")(_interruptible(merge))
 app.command("bench")(_interruptible(bench))
 app.command("report")(_interruptible(report))
 app.command("reconcile")(_interruptible(reconcile))

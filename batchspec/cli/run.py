@@ -1,6 +1,5 @@
 """``batchspec run``: the main job."""
 
-import json
 import os
 import sys
 from enum import StrEnum
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from batchspec.job.settings import JobSettings
 
 __all__ = ["run"]
-
-_WIDTH_OF_FILES = 100
 
 
 class Order(StrEnum):
@@ -186,12 +183,8 @@ def run(
 
 def show(settings: "JobSettings", *, as_json: bool) -> int:
     """Run the job with its progress on stderr and its report on stdout; return the exit status."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from batchspec.cli.output import writing_to_stdout
+    from batchspec.cli.outcome import show_outcome
     from batchspec.job.opening import OpenedJob, open_job
-    from batchspec.report import report_renderable
 
     outcome = open_job(settings)
     if isinstance(outcome, OpenedJob):
@@ -199,14 +192,4 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
         from batchspec.job.run import serve_job
 
         outcome = serve_job(outcome, watcher=Display())
-    with writing_to_stdout():
-        if outcome.report is not None and as_json:
-            print(json.dumps(outcome.report, indent=2, ensure_ascii=False))
-        elif outcome.report is not None:
-            console = Console()
-            console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
-            console.print(report_renderable(outcome.report))
-    remarks = Console(stderr=True, highlight=False)
-    for sentence in outcome.sentences:
-        remarks.print(Text(f"batchspec: {sentence}"), soft_wrap=True)
-    return int(outcome.status)
+    return show_outcome(outcome, as_json=as_json)

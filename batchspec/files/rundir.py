@@ -1,5 +1,6 @@
 """Whether a run may start in a directory, continue in it, or has ended in it."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from batchspec.files.urls import refuse_url
 __all__ = ["open_run"]
 
 _REMEDY = "use --overwrite or another --run-dir"
+_SHARD = re.compile(r"shard-[0-9]+-of-[0-9]+")
 
 
 def open_run(
@@ -65,7 +67,8 @@ def _check_same(directory: Path, manifest: Mapping[str, Any], wanted: Mapping[st
 
 
 def _check_empty(directory: Path) -> None:
-    """Raise UsageError if a directory without a manifest holds anything but hidden files."""
-    names = sorted(path.name for path in directory.iterdir() if path.name[0] != ".") if directory.exists() else []
+    """Raise UsageError if a directory without a manifest holds anything but hidden files and the input's shards."""
+    found = sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+    names = [name for name in found if name[0] != "." and _SHARD.fullmatch(name) is None]
     if names:
         raise UsageError(f"{directory} holds files but no run ({', '.join(names[:3])}): {_REMEDY}")
