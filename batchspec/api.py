@@ -23,7 +23,7 @@ from batchspec.files import Columns, RowDefaults, parse_row
 from batchspec.files.intake import plain_row, take_rows
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report.bodies import body_facts
-from batchspec.request import Intake, Request, Where
+from batchspec.request import Intake, NotYet, Request, Where
 from batchspec.settings import EngineSettings
 from batchspec.source_counters import SourceCounters
 
@@ -187,14 +187,19 @@ class Engine:
         self._is_stopped = False
 
     def run(
-        self, requests: Iterable[Mapping[str, Any] | Intake], *, in_order: bool = True, where: Where = "request"
+        self,
+        requests: Iterable[Mapping[str, Any] | Intake | NotYet],
+        *,
+        in_order: bool = True,
+        where: Where = "request",
     ) -> Generator[dict[str, Any], None, None]:
         """Serve requests and yield an output record for each; they are read only as there is room for them.
 
         A mapping that cannot be served, or whose id was used before, gets an error record in its place.
 
         Args:
-            requests: OpenAI batch lines, bare rows such as ``{"prompt": "…"}``, or what was parsed before.
+            requests: OpenAI batch lines, bare rows such as ``{"prompt": "…"}``, or what was parsed before, each with an
+                index of its own, which grows if records leave in order. ``NotYet`` says that there is none just now.
             in_order: yield records in the order of the requests; otherwise as they are done.
             where: how error messages name a request: a function of its number, or what stands before the number.
 
@@ -205,7 +210,7 @@ class Engine:
         >>> texts = {record["custom_id"]: record["response"]["body"]["choices"] for record in engine.run(rows)}
         """
         self._begin()
-        intake = take_rows(requests, where=where, defaults=self._defaults)
+        intake = take_rows(requests, where=where, defaults=self._defaults, is_sorted=in_order)
         yield from self._serve(self._core.run(intake, in_order=in_order, where=where))
 
     def stream(self, request: Mapping[str, Any] | Request) -> Generator[dict[str, Any], None, None]:

@@ -87,7 +87,13 @@ class Desk:
         self.is_live = on_chunk is not None
 
     def take_in(self, line: Intake, *, now: float) -> None:
-        """Start a request's sequences, or hand in the error record of a line that cannot be served."""
+        """Start a request's sequences, or hand in the error record of a line that cannot be served.
+
+        Raises:
+            UsageError: a request of the same index is being served.
+        """
+        if line.index in self._open:
+            raise UsageError(f"{self.where(line.line)} has index {line.index}, as has one that is being served")
         self.lane.open(line.index)
         self.progress.num_requests += 1
         if isinstance(line, RejectedLine):

@@ -15,7 +15,7 @@ from batchspec.counters import Counters
 from batchspec.desk import Desk
 from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
-from batchspec.request import Intake, Request, Where
+from batchspec.request import Intake, NotYet, Request, Where
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.source_counters import SourceCounters
@@ -96,7 +96,7 @@ class EngineCore:
         self.desk.observe(outcomes)
         return self.scheduler.reap()
 
-    def run(self, intake: Iterable[Intake], *, in_order: bool = True, where: Where = "line") -> Records:
+    def run(self, intake: Iterable[Intake | NotYet], *, in_order: bool = True, where: Where = "line") -> Records:
         """Serve every line and yield its record; lines are taken in only as there is room for them.
 
         Args:
@@ -148,13 +148,15 @@ class EngineCore:
         if self.drafter.generations is not None:
             self.drafter.generations.restart()
 
-    def _take_in(self, source: Iterator[Intake]) -> bool:
+    def _take_in(self, source: Iterator[Intake | NotYet]) -> bool:
         """Take lines until a batch is waiting; return whether the input is exhausted."""
         while len(self.scheduler.waiting) < self.scheduler.max_num_seqs and not self.desk.lane.is_full:
             line = next(source, None)
             if line is None:
                 self.progress.is_exhausted = True
                 return True
+            if isinstance(line, NotYet):
+                return False
             self.desk.take_in(line, now=self.clock())
         return False
 

@@ -11,6 +11,7 @@ __all__ = [
     "ChatPrompt",
     "Endpoint",
     "Intake",
+    "NotYet",
     "Prompt",
     "RejectedLine",
     "Request",
@@ -97,6 +98,11 @@ class RejectedLine:
 
 
 Intake = Request | RejectedLine
+
+
+class NotYet:
+    """Stands in an intake where there is no line at the moment: what is being served goes on, and more may follow."""
+
 
 Where = str | Callable[[int], str]
 """How messages name a line: a function of its number, or what stands before the number."""

@@ -12,7 +12,7 @@ from batchspec.files.identity import Columns, glimpse
 from batchspec.files.rows import parse_row
 from batchspec.files.seen import SeenIds
 from batchspec.files.wording import shown
-from batchspec.request import Intake, RejectedLine, Request, Where, naming
+from batchspec.request import Intake, NotYet, RejectedLine, Request, Where, naming
 
 __all__ = ["RowTaker", "plain_row", "take_rows"]
 
@@ -90,29 +90,34 @@ class RowTaker:
             self.seen.first_line(custom_id, line=line)
 
 
-def take_rows(rows: Iterable[Mapping[str, Any] | Intake], *, where: Where, defaults: RowDefaults) -> Iterator[Intake]:
+def take_rows(
+    rows: Iterable[Mapping[str, Any] | Intake | NotYet], *, where: Where, defaults: RowDefaults, is_sorted: bool = True
+) -> Iterator[Intake | NotYet]:
     """Yield a Request or RejectedLine for every row, lazily; what was parsed before is passed on as it is.
 
     A row's index follows that of the row before it.
 
     Args:
-        rows: batch lines, bare rows, and lines that were parsed already, whose indices must grow.
+        rows: batch lines, bare rows, and lines that were parsed already; ``NotYet`` where there is none at the moment.
         where: how messages name a row: a function of its number, or what stands before the number.
         defaults: for sampling fields that a row does not give.
+        is_sorted: whether the indices of parsed lines must grow.
 
     Raises:
-        UsageError: a row is neither a mapping nor parsed, or an index does not grow.
+        UsageError: a row is neither a mapping nor parsed, or an index does not grow that must.
     """
     index, named = -1, naming(where)
     with SeenIds() as seen:
         taker = RowTaker(where=named, earlier=named, columns=Columns(), defaults=defaults, seen=seen)
         for row in rows:
             if isinstance(row, Request | RejectedLine):
-                if row.index <= index:
+                if is_sorted and row.index <= index:
                     raise UsageError(
                         f"{named(row.line)} with index {row.index} follows index {index}: let the indices grow"
                     )
                 index = row.index
+                yield row
+            elif isinstance(row, NotYet):
                 yield row
             elif isinstance(row, Mapping):
                 index += 1
