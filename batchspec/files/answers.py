@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from batchspec.errors import UsageError
 from batchspec.files.finding import find_parts, may_be_several
 from batchspec.files.parts import Part, RemotePart
+from batchspec.files.sequences import sequences_in
 
 __all__ = ["RecordedAnswers"]
 
@@ -25,8 +26,8 @@ class RecordedAnswers:
     Args:
         path: JSONL of OpenAI batch responses, such as a run's ``responses.jsonl``; also several files of them, or a
             URL, of which a copy is kept on disk meanwhile.
-        encode: token ids of a text. The ids in the record are taken where there are some, since a text may be spelled
-            in several ways.
+        encode: token ids of a text. The ids in the record are taken where there are some, with its choices or in our
+            detailed metrics, since a text may be spelled in several ways.
 
     Raises:
         UsageError: the file cannot be read, or a line of it is not a JSON object; the last may be torn.
@@ -129,9 +130,21 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _choices(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the choices of a response in the order of their numbers; none for an error, or a list of chunks."""
+    """Return the choices of a response in the order of their numbers; none for an error, or a list of chunks.
+
+    A choice without token ids gets those that detailed metrics tell of its sequence.
+    """
     response = record.get("response")
     body = response.get("body") if isinstance(response, Mapping) else None
     choices = body.get("choices") if isinstance(body, Mapping) else None
     found = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    return sorted(found, key=lambda choice: choice.get("index") or 0)
+    found.sort(key=lambda choice: choice.get("index") or 0)
+    sequences = sequences_in(body)
+    if not isinstance(sequences, list) or len(sequences) != len(found):
+        return found
+    return [
+        choice | {"token_ids": sequence.get("token_ids")}
+        if choice.get("token_ids") is None and isinstance(sequence, dict)
+        else choice
+        for choice, sequence in zip(found, sequences, strict=True)
+    ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from batchspec.files.sequences import sequences_in
 from batchspec.replay.choices import Unfit, choices_of, malformed
 from batchspec.replay.recorded import NOTHING, Cause, Tokens
 from batchspec.replay.streams import merged
@@ -36,7 +37,7 @@ def texts_of(body: Any, *, has_turns: bool) -> list[Text]:
         Unfit: a prompt or an output has no token ids, there is no output, or the body is not a response.
     """
     whole = merged(body) if isinstance(body, list) else body
-    sequences = _sequences(whole)
+    sequences = sequences_in(whole)
     return some(_detailed(sequences) if sequences is not None else _returned(whole, has_turns=has_turns))
 
 
@@ -46,13 +47,6 @@ def some(texts: Iterable[Text]) -> list[Text]:
     if not found:
         raise Unfit(Cause.EMPTY)
     return found
-
-
-def _sequences(body: Any) -> Any:
-    """Return what our own detailed metrics tell of the sequences; None in other responses."""
-    for name in ("metrics", "batchspec", "sequences"):
-        body = body.get(name) if isinstance(body, dict) else None
-    return body
 
 
 def _detailed(sequences: Any) -> Iterable[Text]:

@@ -53,6 +53,37 @@ def test_ids_are_taken_where_there_are_some_and_texts_are_encoded_else(tmp_path:
     assert len(list(answers.latest(-1))) == 5
 
 
+def test_detailed_metrics_tell_the_ids_that_choices_do_not(tmp_path: Path) -> None:
+    def with_sequences(name: str, sequences: Any, *choices: dict[str, Any]) -> dict[str, Any]:
+        record = record_of(name, *choices)
+        record["response"]["body"]["metrics"] = {"batchspec": {"sequences": sequences}}
+        return record
+
+    one, two = ({"prompt_token_ids": [1], "token_ids": ids, "cut_token_ids": []} for ids in ([5, 6], [7]))
+    path = write(
+        tmp_path / "old.jsonl",
+        with_sequences("a", [one], {"index": 0, "text": "hi", "token_ids": None}),
+        with_sequences("turns", [one, two], {"index": 1, "text": "z"}, {"index": 0, "text": "hi"}),
+        with_sequences("own", [one], {"index": 0, "text": "hi", "token_ids": [8]}),
+        with_sequences("fewer", [one], {"index": 0, "text": "hi"}, {"index": 1, "text": "z"}),
+        with_sequences("strange", [3], {"index": 0, "text": "hi"}),
+        with_sequences("none", None, {"index": 0, "text": "hi"}),
+    )
+    answers = RecordedAnswers(path, encode=spell)
+    found = {name: answers.answer_to(name, 0) for name in ("a", "turns", "own", "fewer", "strange", "none")}
+    assert {name: answer.tolist() for name, answer in found.items() if answer is not None} == {
+        "a": [5, 6],
+        "turns": [5, 6],
+        "own": [8],
+        "fewer": spell("hi"),
+        "strange": spell("hi"),
+        "none": spell("hi"),
+    }
+    second = answers.answer_to("turns", 1)
+    assert second is not None
+    assert second.tolist() == [7]
+
+
 def test_a_file_that_holds_no_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.jsonl cannot be recalled \(No such file"):
         RecordedAnswers(str(tmp_path / "nowhere.jsonl"), encode=spell)
