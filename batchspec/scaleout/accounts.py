@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from batchspec.counters import Counters
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
-from batchspec.scaleout.histograms import Histograms
+from batchspec.scaleout.merged_counters import MergedCounters
 from batchspec.source_counters import SourceCounters
 
 __all__ = ["MergedAccount", "num_positions"]
@@ -23,14 +22,12 @@ class MergedAccount:
     Attributes:
         counters: the sum of the counters.
         sources: the sum of the draft tokens by source.
-        histograms: what ``exposition`` shows of latencies and lengths.
         unreported: by cause, what was recorded for requests whose records carry no metrics.
     """
 
     def __init__(self, *, model_name: str, num_spec_tokens: int):
-        self.counters = Counters(model_name=model_name, num_spec_tokens=num_spec_tokens)
+        self.counters = MergedCounters(model_name=model_name, num_spec_tokens=num_spec_tokens)
         self.sources = SourceCounters(labels=self.counters.labels, registry=self.counters.registry)
-        self.histograms = Histograms(self.counters.registry)
         self.unreported: dict[str, AcceptanceSums] = {}
 
     def add(self, state: Mapping[str, Any]) -> None:
@@ -60,10 +57,6 @@ class MergedAccount:
         """Compare the sum over all records with the sum of the counters."""
         totals = AcceptanceSums.from_totals(self.counters.totals())
         return reconcile(reported=reported, unreported=self.unreported, totals=totals)
-
-    def exposition(self) -> str:
-        """Return every series in the text exposition format."""
-        return self.histograms.exposition()
 
 
 def num_positions(counters: Mapping[str, float]) -> int:

@@ -85,7 +85,7 @@ def _write(runs: Sequence[ShardRun], state: RunState) -> JobOutcome:
     )
     for run in runs:
         account.add(run.state)
-        account.histograms.put(str(run.shard), run.exposition)
+        account.counters.show_histograms(str(run.shard), run.exposition)
     aggregate = Aggregate()
     records = records_in_order(runs)
     record = next(records, None)
@@ -109,7 +109,7 @@ def _write(runs: Sequence[ShardRun], state: RunState) -> JobOutcome:
         reconciliation=account.reconcile(aggregate.sums()) if has_records else None,
         counters=account.counters.totals(),
         sources=account.sources.totals(),
-        exposition=account.exposition(),
+        exposition=account.counters.exposition(),
         elapsed_seconds=elapsed,
     )
     input_path = first.manifest["dataset"]["path"]
