@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from batchspec.api import Engine
+from batchspec.job.serving import Serving
 from batchspec.reconcile import AcceptanceSums, Reconciliation
 
 __all__ = ["RunAccount"]
@@ -16,7 +16,7 @@ class RunAccount:
         engine: which keeps the two accounts of this process.
     """
 
-    def __init__(self, engine: Engine):
+    def __init__(self, engine: Serving):
         self.engine = engine
         self.elapsed_seconds = 0.0
         self._carried: dict[str, AcceptanceSums] = {}

@@ -5,9 +5,9 @@ from types import TracebackType
 
 import numpy as np
 
-from batchspec.api import Engine
 from batchspec.drafting.generations import Output
 from batchspec.files import OutputsLog, RunState, RunStatus
+from batchspec.job.serving import Serving
 
 __all__ = ["OutputsMemory"]
 
@@ -26,7 +26,7 @@ class OutputsMemory:
         UsageError: the file cannot be written.
     """
 
-    def __init__(self, engine: Engine, state: RunState, *, finished: Container[int]):
+    def __init__(self, engine: Serving, state: RunState, *, finished: Container[int]):
         self._generations = engine.generations
         self._log: OutputsLog | None = None
         if self._generations is None:

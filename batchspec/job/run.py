@@ -26,6 +26,7 @@ from batchspec.job.memory import OutputsMemory
 from batchspec.job.opening import OpenedJob, check_resolved, open_job
 from batchspec.job.outcome import ExitStatus, JobOutcome
 from batchspec.job.serve import serve_metrics
+from batchspec.job.serving import Serving
 from batchspec.job.settings import JobSettings
 from batchspec.job.shard import RowsToPassOver, learning_of
 from batchspec.job.stopping import stop_on_signal
@@ -33,7 +34,7 @@ from batchspec.job.watch import Silent, Watcher
 from batchspec.report import Aggregate
 from batchspec.request import Intake
 
-__all__ = ["load_for", "package_versions", "run_job", "serve_job"]
+__all__ = ["engine_for", "load_for", "package_versions", "run_job", "serve_job", "serve_with"]
 
 _SECONDS_BETWEEN_CHECKPOINTS = 1.0
 
@@ -73,8 +74,12 @@ def serve_job(opened: OpenedJob, *, watcher: Watcher, model: Model | None = None
         watcher: shown the progress.
         model: what ``load_for`` returned; None to load it here.
     """
+    return serve_with(engine_for(opened.settings, model or load_for(opened.settings)), opened, watcher=watcher)
+
+
+def serve_with(engine: Serving, opened: OpenedJob, *, watcher: Watcher) -> JobOutcome:
+    """Serve what is left of a job with an engine that was made for its settings; raises as ``run_job``."""
     settings, state = opened.settings, opened.state
-    engine = _engine(settings, model or load_for(settings))
     resolved = engine.resolved if settings.shard is None else learning_of(settings.shard, engine.resolved)
     check_resolved(state, resolved)
     unused = engine.resolved["generation_config_unused"]
@@ -93,7 +98,7 @@ class _Run:
 
     settings: JobSettings
     source: InputSource
-    engine: Engine
+    engine: Serving
     state: RunState
     watcher: Watcher
     aggregate: Aggregate = field(default_factory=Aggregate)
@@ -198,7 +203,8 @@ class _Run:
         )
 
 
-def _engine(settings: JobSettings, model: Model) -> Engine:
+def engine_for(settings: JobSettings, model: Model) -> Engine:
+    """Return an engine that runs the model as a job asks for; UsageError for settings that do not fit it."""
     engine = settings.engine
     return Engine(
         model,

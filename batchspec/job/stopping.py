@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from batchspec.api import Engine
+from batchspec.job.serving import Serving
 from batchspec.job.watch import Watcher
 
 __all__ = ["stop_on_signal"]
 
 
 @contextmanager
-def stop_on_signal(engine: Engine, watcher: Watcher) -> Iterator[None]:
+def stop_on_signal(engine: Serving, watcher: Watcher) -> Iterator[None]:
     """Let the first SIGINT or SIGTERM end the run behind the current step; the second ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
