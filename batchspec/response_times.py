@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["ResponseTimes", "last_part", "response_body", "response_times"]
+__all__ = ["Body", "ResponseTimes", "last_part", "response_body", "response_times"]
 
 _LATEST = 2**33  # Unix seconds, in the year 2242
 

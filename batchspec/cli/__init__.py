@@ -19,6 +19,7 @@ from batchspec.cli.reconcile import reconcile
 from batchspec.cli.replay import replay
 from batchspec.cli.report import report
 from batchspec.cli.run import run
+from batchspec.cli.sweep import sweep
 from batchspec.errors import BatchspecError
 
 __all__ = ["app", "main"]
@@ -69,6 +70,7 @@ app.command("report")(_interruptible(report))
 app.command("reconcile")(_interruptible(reconcile))
 app.command("convert")(_interruptible(convert))
 app.command("replay")(_interruptible(replay))
+app.command("sweep")(_interruptible(sweep))
 app.command("compare")(_interruptible(compare))
 
 

@@ -1,7 +1,7 @@
 """The texts, token ids and times of one run's responses."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.source import Row, open_source
 from batchspec.ingest.streams import is_chunk
-from batchspec.response_times import ResponseTimes, last_part, response_body, response_times
+from batchspec.response_times import Body, ResponseTimes, last_part, response_body, response_times
 
 __all__ = ["Answer", "Output", "read_answers"]
 
@@ -65,7 +65,7 @@ def read_answers(path: str) -> Iterator[Answer]:
             tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
             yield Answer(
                 line=row[0],
-                outputs=tuple(_outputs(body if isinstance(body, list) else [body])),
+                outputs=tuple(_with_recorded_ids(_outputs(body if isinstance(body, list) else [body]), body)),
                 num_tokens=tokens if isinstance(tokens, int) else None,
                 times=response_times(body),
             )
@@ -91,6 +91,19 @@ def _outputs(chunks: Sequence[Any]) -> list[Output]:
                 parts.setdefault(index if isinstance(index, int) else place, []).append(choice)
     outputs = [_output(choice_parts) for _, choice_parts in sorted(parts.items())]
     return [] if None in outputs else [output for output in outputs if output is not None]
+
+
+def _with_recorded_ids(outputs: list[Output], body: Body) -> Iterator[Output]:
+    """Yield the choices with the token ids that a detailed record of ours has beside them, one sequence for each."""
+    metrics = last_part(body).get("metrics")
+    beside = metrics.get("batchspec") if isinstance(metrics, Mapping) else None
+    sequences = beside.get("sequences") if isinstance(beside, Mapping) else None
+    is_whole = isinstance(sequences, list) and len(sequences) == len(outputs)
+    for i, output in enumerate(outputs):
+        sequence = sequences[i] if isinstance(sequences, list) and is_whole else None
+        ids = sequence.get("token_ids") if isinstance(sequence, Mapping) else None
+        is_needed = output.token_ids is None and isinstance(ids, list)
+        yield replace(output, token_ids=ids) if is_needed else output
 
 
 def _output(parts: Sequence[Mapping[str, Any]]) -> Output | None:
