@@ -10,6 +10,8 @@ from batchspec.grammar.masks import MaskedChunk, fill, masked_chunks
 from batchspec.grammar.source import source_of
 from batchspec.grammar.state import LLGrammar
 from batchspec.grammar.template import Template
+from batchspec.grammar.trial import Trial, is_doubtful
+from batchspec.grammar.wording import one_line
 from batchspec.params import StructuredOutput
 from batchspec.step import StepPlan, TokenMasks
 
@@ -27,6 +29,7 @@ class GrammarCompiler:
             RequestError, for a vocabulary that llguidance cannot read, is every structured request's error.
         max_cached: the most structured outputs whose grammars, or errors, are remembered.
         limits: llguidance's limits on a grammar; None for its own.
+        trial: tries large grammars before they are compiled here; None for the usual limits of time and memory.
     """
 
     def __init__(
@@ -35,10 +38,12 @@ class GrammarCompiler:
         *,
         max_cached: int = 128,
         limits: "LLParserLimits | None" = None,
+        trial: Trial | None = None,
     ):
         self._make_tokenizer = tokenizer
         self._tokenizer: LLTokenizer | RequestError | None = None
         self._limits = limits
+        self._trial = trial or Trial()
         self._template_of = lru_cache(maxsize=max_cached)(self._template)
         self._thread: ThreadPoolExecutor | None = None
         self._executor: LLExecutor | None = None
@@ -48,7 +53,7 @@ class GrammarCompiler:
 
         Raises:
             RequestError: llguidance is not installed, or the grammar cannot be compiled, enforces less than it says,
-                is too large, or is followed by no text.
+                is too large, takes too long, or is followed by no text.
         """
         template = self._template_of(structured)
         if isinstance(template, RequestError):
@@ -69,7 +74,8 @@ class GrammarCompiler:
         return self._thread.submit(self._fill, chunks).result
 
     def close(self) -> None:
-        """End the thread; what it computes is waited for. Closing twice, or before any mask, does nothing."""
+        """End the thread, whose result is waited for, and the process of the trials, if there are such."""
+        self._trial.close()
         if self._thread is not None:
             self._thread.shutdown(wait=True)
             self._thread = None
@@ -85,7 +91,10 @@ class GrammarCompiler:
         """Return an error instead of raising it, so that the cache remembers it."""
         try:
             tokenizer = self._known_tokenizer()
-            return Template(source_of(structured), tokenizer=tokenizer, limits=self._limits)
+            source = source_of(structured)
+            if is_doubtful(source, is_literal=structured.choice is not None):
+                self._trial.check(source)
+            return Template(source, tokenizer=tokenizer, limits=self._limits)
         except RequestError as error:
             return error
         except ImportError:
@@ -96,11 +105,11 @@ class GrammarCompiler:
                 code="unsupported_parameter",
             )
         except (ValueError, RecursionError) as error:
-            return RequestError(
-                f"the {_kind(structured)} cannot be enforced: {error}",
-                param="structured_outputs",
-                code="invalid_grammar",
-            )
+            return _unenforceable(structured, error)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # which llguidance's language raises, outside of Exception
+                raise
+            return _unenforceable(structured, error)
 
     def _known_tokenizer(self) -> "LLTokenizer":
         import llguidance  # noqa: F401
@@ -113,6 +122,14 @@ class GrammarCompiler:
         if isinstance(self._tokenizer, RequestError):
             raise _again(self._tokenizer)
         return self._tokenizer
+
+
+def _unenforceable(structured: StructuredOutput, error: BaseException) -> RequestError:
+    return RequestError(
+        f"the {_kind(structured)} cannot be enforced: {one_line(str(error))}",
+        param="structured_outputs",
+        code="invalid_grammar",
+    )
 
 
 def _again(error: RequestError) -> RequestError:
