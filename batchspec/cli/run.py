@@ -12,6 +12,7 @@ from batchspec.cli import options
 
 if TYPE_CHECKING:
     from batchspec.job.settings import JobSettings
+    from batchspec.scaleout.on_ray import RaySettings
 
 __all__ = ["run"]
 
@@ -46,6 +47,17 @@ def run(
             "say; batchspec merge puts the shards together.",
             show_default="all rows",
         ),
+    ] = None,
+    ray: Annotated[
+        bool,
+        typer.Option("--ray", help="Serve with workers on the Ray cluster of RAY_ADDRESS, or on one started here."),
+    ] = False,
+    num_workers: Annotated[
+        int | None,
+        typer.Option(help="Workers on Ray.", show_default="as there are GPUs for them, else one on each machine"),
+    ] = None,
+    gpus_per_worker: Annotated[
+        float | None, typer.Option(help="GPUs that a worker reserves.", show_default="1 where there are some, else 0")
     ] = None,
     order: Annotated[Order, typer.Option(help="Order of the records; completion needs least memory.")] = Order.input,
     prompt_column: options.PromptColumn = None,
@@ -178,10 +190,24 @@ def run(
         metrics_host=metrics_host,
     )
     settings.check()
-    return show(settings, as_json=as_json)
+    if not ray:
+        check_no_ray(num_workers=num_workers, gpus_per_worker=gpus_per_worker)
+        return show(settings, as_json=as_json)
+    from batchspec.scaleout.on_ray import RaySettings
+
+    return show(settings, ray=RaySettings(num_workers=num_workers, gpus_per_worker=gpus_per_worker), as_json=as_json)
 
 
-def show(settings: "JobSettings", *, as_json: bool) -> int:
+def check_no_ray(**flags: float | None) -> None:
+    """Raise UsageError for flags that mean nothing without ``--ray``."""
+    from batchspec.errors import UsageError
+
+    for name, value in flags.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is about workers on Ray: give --ray with it or drop it.")
+
+
+def show(settings: "JobSettings", *, ray: "RaySettings | None" = None, as_json: bool) -> int:
     """Run the job with its progress on stderr and its report on stdout; return the exit status."""
     from batchspec.cli.outcome import show_outcome
     from batchspec.job.opening import OpenedJob, open_job
@@ -189,7 +215,13 @@ def show(settings: "JobSettings", *, as_json: bool) -> int:
     outcome = open_job(settings)
     if isinstance(outcome, OpenedJob):
         from batchspec.cli.progress import Display
-        from batchspec.job.run import serve_job
 
-        outcome = serve_job(outcome, watcher=Display())
+        if ray is None:
+            from batchspec.job.run import serve_job
+
+            outcome = serve_job(outcome, watcher=Display())
+        else:
+            from batchspec.scaleout.on_ray import serve_on_ray
+
+            outcome = serve_on_ray(outcome, ray, watcher=Display())
     return show_outcome(outcome, as_json=as_json)
