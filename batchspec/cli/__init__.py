@@ -20,7 +20,8 @@ from batchspec.cli.replay import replay
 from batchspec.cli.report import report
 from batchspec.cli.run import run
 from batchspec.cli.sweep import sweep
-from batchspec.errors import BatchspecError
+from batchspec.errors import BatchspecError, UsageError
+from batchspec.plain_text import is_text, printable
 
 __all__ = ["app", "main"]
 
@@ -78,6 +79,7 @@ def main() -> None:
     """Run the command line; a mistake of the user's is one sentence on stderr, never a traceback."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like SIGINT, also while modules are imported
     try:
+        _check_arguments()
         status = app(standalone_mode=False)
     except _UsageError as error:
         _fail(_sentence(error), status=2)
@@ -89,6 +91,13 @@ def main() -> None:
         sys.exit(status if isinstance(status, int) else 0)
 
 
+def _check_arguments() -> None:
+    """Raise UsageError for an argument that is not text, which no report or manifest could name."""
+    for argument in sys.argv[1:]:
+        if not is_text(argument):
+            raise UsageError(f"argument {printable(argument)} is not UTF-8: rename the file")
+
+
 def _sentence(error: Any) -> str:
     """Return what is wrong with the command line and where its help is."""
     command = error.ctx.command_path if error.ctx is not None else "batchspec"
@@ -97,5 +106,5 @@ def _sentence(error: Any) -> str:
 
 
 def _fail(sentence: str, *, status: int) -> None:
-    print(f"batchspec: {sentence}", file=sys.stderr)
+    print(f"batchspec: {printable(sentence)}", file=sys.stderr)
     sys.exit(status)

@@ -1,6 +1,5 @@
 """``batchspec bench``: how fast this machine runs this model, and how that compares."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -155,19 +154,20 @@ def show(settings: "BenchSettings", *, as_json: bool) -> int:
     from batchspec.bench.suite import run_bench
     from batchspec.bench.tables import bench_parts
     from batchspec.bench.write import write_bench
-    from batchspec.cli.output import writing_to_stdout
+    from batchspec.cli.output import print_document, writing_to_stdout
+    from batchspec.plain_text import printable
     from batchspec.report.render import parts_renderable
 
     remarks = Console(stderr=True, highlight=False)
 
     def say(text: str) -> None:
-        remarks.print(Text(f"batchspec: {text}"), soft_wrap=True)
+        remarks.print(Text(f"batchspec: {printable(text)}"), soft_wrap=True)
 
     document = run_bench(settings, say=say)
     write_bench(document, settings.run_dir)
     with writing_to_stdout():
         if as_json:
-            print(json.dumps(document, indent=2, ensure_ascii=False))
+            print_document(document)
         else:
             console = Console()
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES

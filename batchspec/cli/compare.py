@@ -1,6 +1,5 @@
 """``batchspec compare``: what changed between two runs of the same requests?"""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -24,6 +23,7 @@ def compare(
 
     Example: batchspec compare reports/old reports/new --require 'ratio:acceptance_length>=0.98'
     """
+    from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result
     from batchspec.compare.comparing import compare_runs
     from batchspec.compare.gate import judge_comparison, parse_comparison_requirements
@@ -36,5 +36,5 @@ def compare(
     print_result(document, comparison_parts(document), as_json=as_json)
     failed = [one for one in judged if not one.holds]
     for one in failed:
-        print(f"batchspec: {one.sentence()}", file=sys.stderr)
+        remark(one.sentence())
     return int(bool(failed))

@@ -7,13 +7,14 @@ from typing import Any
 
 from batchspec.cli.output import writing_to_stdout
 from batchspec.errors import UsageError
+from batchspec.plain_text import printable
 
 __all__ = ["remark", "write_lines"]
 
 
 def remark(text: str) -> None:
     """Print one sentence on standard error."""
-    print(f"batchspec: {text}", file=sys.stderr)
+    print(f"batchspec: {printable(text)}", file=sys.stderr)
 
 
 def write_lines(lines: Iterable[Mapping[str, Any]], output: Path | None) -> None:

@@ -1,6 +1,5 @@
 """How a job ended: its report on standard output, remarks on standard error."""
 
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,19 +13,18 @@ _WIDTH_OF_FILES = 100
 def show_outcome(outcome: "JobOutcome", *, as_json: bool) -> int:
     """Print the report, then the sentences; return the exit status."""
     from rich.console import Console
-    from rich.text import Text
 
-    from batchspec.cli.output import writing_to_stdout
+    from batchspec.cli.lines import remark
+    from batchspec.cli.output import print_document, writing_to_stdout
     from batchspec.report import report_renderable
 
     with writing_to_stdout():
         if outcome.report is not None and as_json:
-            print(json.dumps(outcome.report, indent=2, ensure_ascii=False))
+            print_document(outcome.report)
         elif outcome.report is not None:
             console = Console()
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
             console.print(report_renderable(outcome.report))
-    remarks = Console(stderr=True, highlight=False)
     for sentence in outcome.sentences:
-        remarks.print(Text(f"batchspec: {sentence}"), soft_wrap=True)
+        remark(sentence)
     return int(outcome.status)

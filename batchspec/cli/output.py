@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from batchspec.errors import UsageError
+from batchspec.plain_text import escaped_json
 
 if TYPE_CHECKING:
     from batchspec.report.layout import Part
 
-__all__ = ["print_result", "writing_to_stdout"]
+__all__ = ["print_document", "print_result", "writing_to_stdout"]
 
 _WIDTH_OF_FILES = 100
 _IN_RUN_DIR = "the report is in the run directory"
@@ -26,11 +27,16 @@ def print_result(document: Mapping[str, Any], parts: Iterable["Part"], *, as_jso
 
     with writing_to_stdout(remedy="free some room or write elsewhere"):
         if as_json:
-            print(json.dumps(document, indent=2, ensure_ascii=False))
+            print_document(document)
         else:
             console = Console()
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
             console.print(parts_renderable(parts))
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print a document as JSON in which no character steers a terminal."""
+    print(escaped_json(json.dumps(document, indent=2, ensure_ascii=False)))
 
 
 @contextmanager

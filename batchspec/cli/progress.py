@@ -10,6 +10,7 @@ from rich.text import Text
 from batchspec.api import Progress
 from batchspec.files import InputSource
 from batchspec.job.meter import Meter
+from batchspec.plain_text import printable
 
 __all__ = ["Display"]
 
@@ -32,7 +33,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """Print one sentence."""
-        self._console.print(Text(f"batchspec: {text}"), soft_wrap=True)
+        self._console.print(Text(f"batchspec: {printable(text)}"), soft_wrap=True)
 
     def begin(self, progress: Progress, source: InputSource, *, num_done: int, num_shards: int = 1) -> None:
         """Start to show progress."""

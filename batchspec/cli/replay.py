@@ -1,6 +1,5 @@
 """``batchspec replay``: what would other drafters have accepted on these outputs?"""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,6 +66,7 @@ def replay(
 
     Example: batchspec replay reports/demo --method ngram,suffix --num-speculative-tokens 1..8
     """
+    from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result
     from batchspec.replay.costs import read_costs
     from batchspec.replay.gate import judge_replay, parse_replay_requirements
@@ -102,7 +102,7 @@ def replay(
     print_result(document, replay_parts(document, histograms=histogram), as_json=as_json)
     failed = [one for one in judged if not one.holds]
     for one in failed:
-        print(f"batchspec: {one.sentence()}", file=sys.stderr)
+        remark(one.sentence())
     return int(bool(failed))
 
 

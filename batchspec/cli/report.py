@@ -1,6 +1,5 @@
 """``batchspec report``: the acceptance that logs of any engine tell, and a gate on it."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +37,7 @@ def report(
 
     Example: batchspec report responses.jsonl --by category --require 'acceptance_length>=2.1'
     """
+    from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result, writing_to_stdout
     from batchspec.report.logs.formats import ReportFormat, log_text
     from batchspec.report.logs.reporting import (
@@ -64,5 +64,5 @@ def report(
             print(log_text(document, chosen), end="")
     failed = [one for one in judged if not one.holds]
     for one in failed:
-        print(f"batchspec: {one.sentence()}", file=sys.stderr)
+        remark(one.sentence())
     return int(bool(failed))

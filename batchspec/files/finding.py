@@ -11,6 +11,7 @@ from batchspec.errors import UsageError
 from batchspec.files.parts import Part, RemotePart
 from batchspec.files.urls import filesystem, is_url, local_form
 from batchspec.files.wording import listed
+from batchspec.plain_text import is_text, printable
 
 __all__ = ["find_parts", "may_be_several"]
 
@@ -105,6 +106,9 @@ def _part_files(entries: Sequence[tuple[str, bool]], directory: str) -> list[str
 
 def _named(paths: Sequence[str]) -> list[tuple[str, str]]:
     """Return every path with how messages name it: by its file name where no other has the same."""
+    odd = next((path for path in paths if not is_text(path)), None)
+    if odd is not None:
+        raise UsageError(f"input {printable(odd)} has a name that is not UTF-8: rename the file")
     names = [Path(path).name for path in paths]
     are_told_apart = len(set(names)) == len(names)
     return [(path, name if are_told_apart else path) for path, name in zip(paths, names, strict=True)]

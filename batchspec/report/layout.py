@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from batchspec.plain_text import printable
+
 __all__ = [
     "ABSENT",
     "Column",
@@ -96,8 +98,3 @@ def bar(fraction: float | None, *, width: int = 30) -> str:
         eighths = 1
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
-
-
-def printable(text: str) -> str:
-    """Return text from the input on one line and without characters that could steer a terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from batchspec.plain_text import printable_lines
 from batchspec.report.layout import Paragraph, Part, Table, Tone
 from batchspec.report.sections import report_parts
 
@@ -49,4 +50,4 @@ def _row(cells: Iterable[str], *, is_escaped: bool = False) -> str:
 
 def _escape(text: str) -> str:
     """Return the text with the characters escaped that Markdown would read as markup or as a cell's end."""
-    return "".join(f"\\{character}" if character in "\\`*<[|" else character for character in text)
+    return "".join(f"\\{character}" if character in "\\`*<[|" else character for character in printable_lines(text))

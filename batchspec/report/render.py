@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from batchspec.plain_text import printable_lines
 from batchspec.report.layout import Paragraph, Part, Table, Tone
 from batchspec.report.sections import report_parts
 
@@ -36,8 +37,8 @@ def parts_renderable(parts: Iterable[Part]) -> RenderableType:
 
 def _render(part: Part) -> RenderableType:
     if isinstance(part, Paragraph):
-        return Text(part.text, style=_STYLES[part.tone])
-    notes = (Text(note, style="dim") for note in part.notes)
+        return Text(printable_lines(part.text), style=_STYLES[part.tone])
+    notes = (Text(printable_lines(note), style="dim") for note in part.notes)
     return Group(Text(part.title, style="bold"), _FittedTable(table=part), *notes)
 
 
@@ -53,10 +54,11 @@ class _FittedTable:
 
 def _grid(table: Table, *, gap: int) -> RichTable:
     grid = RichTable(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    rows = [[printable_lines(cell) for cell in row] for row in table.rows]
     for index, column in enumerate(table.columns):
-        header = "\n".join(filter(None, (column.header, column.detail)))
+        header = "\n".join(map(printable_lines, filter(None, (column.header, column.detail))))
         lines = header.split() if gap == 1 else _two_lines(header)
-        width = max(cell_len(text) for text in ("", *lines, *(row[index] for row in table.rows)))
+        width = max(cell_len(text) for text in ("", *lines, *(row[index] for row in rows)))
         grid.add_column(
             Text(header),
             justify="left" if column.is_text else "right",
@@ -64,7 +66,7 @@ def _grid(table: Table, *, gap: int) -> RichTable:
             overflow="fold",
             width=min(width, column.longest),
         )
-    for row in table.rows:
+    for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
     return grid
 

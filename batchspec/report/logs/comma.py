@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from batchspec.plain_text import printable
 from batchspec.report.logs.measures import RATIOS
 
 __all__ = ["log_csv"]
@@ -45,10 +46,15 @@ def _lines(document: Mapping[str, Any]) -> Iterator[_Line]:
         return
     yield from _slice("(all)", document["overall"])
     for name, one in document["groups"].items():
-        yield from _slice(f"'{name}" if name.startswith(_FORMULA) else name, one)
+        yield from _slice(_cell(name), one)
     for weighting, measures in (document["macro"] or {}).items():
         for name in RATIOS:
             yield "(macro)", weighting, name, *_measure(measures[name])
+
+
+def _cell(name: str) -> str:
+    """Return a name from the logs as a spreadsheet may read it: on one line, and never a formula."""
+    return printable(f"'{name}" if name.startswith(_FORMULA) else name)
 
 
 def _slice(scope: str, one: Mapping[str, Any]) -> Iterator[_Line]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from batchspec.plain_text import escaped_json
 from batchspec.report.logs.comma import log_csv
 from batchspec.report.logs.pictures import figures
 from batchspec.report.logs.sections import log_parts
@@ -57,7 +58,7 @@ def log_text(document: Mapping[str, Any], form: ReportFormat) -> str:
 
 
 def _json(document: Mapping[str, Any]) -> str:
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return escaped_json(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
 _WRITERS: Mapping[ReportFormat, Callable[[Mapping[str, Any]], str]] = MappingProxyType(

@@ -2,6 +2,8 @@
 
 import html
 
+from batchspec.plain_text import printable_lines
+
 __all__ = ["Markup", "joined", "tag"]
 
 _EMPTY = frozenset({"meta", "line", "rect", "circle", "polyline", "path"})
@@ -33,9 +35,11 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 def joined(*children: object) -> Markup:
     """Return the children one behind the other, text escaped."""
-    return Markup("".join(child if isinstance(child, Markup) else html.escape(str(child)) for child in children))
+    return Markup(
+        "".join(child if isinstance(child, Markup) else html.escape(printable_lines(str(child))) for child in children)
+    )
 
 
 def _written(value: object) -> str:
     """Return an attribute's value; coordinates with one digit after the point."""
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
+    return f"{value:.1f}" if isinstance(value, float) else printable_lines(str(value))
