@@ -28,7 +28,8 @@ def sweep_document(opened: OpenedSweep, results: Sequence[PointResult]) -> dict[
     settings, manifest = opened.settings, opened.state.manifest
     reports = [result.outcome.report if result.outcome is not None else None for result in results]
     baselines = [_baseline(point, settings.points) for point in settings.points]
-    rates = [_rate(report) for report in reports]
+    was_interrupted = [name in opened.resumed for name in settings.directories]
+    rates = [None if was else _rate(report) for report, was in zip(reports, was_interrupted, strict=True)]
     points = [
         {
             "point": point.name,
@@ -37,12 +38,13 @@ def sweep_document(opened: OpenedSweep, results: Sequence[PointResult]) -> dict[
             "settings": _settings(point),
             "exit_status": None if result.outcome is None else int(result.outcome.status),
             "error": result.failure,
+            "was_interrupted": was,
             **_measured(report),
             "baseline": settings.points[baseline].name,
             "speedup": _quotient(rate, rates[baseline]),
         }
-        for point, directory, result, report, baseline, rate in zip(
-            settings.points, settings.directories, results, reports, baselines, rates, strict=True
+        for point, directory, result, report, was, baseline, rate in zip(
+            settings.points, settings.directories, results, reports, was_interrupted, baselines, rates, strict=True
         )
     ]
     known = {rate: point.name for rate, point in zip(rates, settings.points, strict=True) if rate is not None}

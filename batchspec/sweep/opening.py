@@ -55,6 +55,16 @@ class OpenedSweep:
                 self.state.path(name).unlink(missing_ok=True)
             self.state.save(is_cleared=True, runs=self.settings.directories)
 
+    def note_resumed(self, index: int, *, is_resumed: bool) -> None:
+        """Remember whether a run is continued: its time then covers work that is done again."""
+        others = self.resumed - {self.settings.directories[index]}
+        self.state.save(resumed=sorted(others | ({self.settings.directories[index]} if is_resumed else set())))
+
+    @property
+    def resumed(self) -> frozenset[str]:
+        """Names of the directories of runs that were interrupted and continued."""
+        return frozenset(self.state.manifest.get("resumed", ()))
+
 
 def open_sweep(settings: SweepSettings) -> OpenedSweep:
     """Check everything that can be checked without the model; nothing is written.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from batchspec.api import Model
 from batchspec.errors import BatchspecError
+from batchspec.files import RunStatus
 from batchspec.job.opening import OpenedJob, check_resolved
 from batchspec.job.outcome import ExitStatus, JobOutcome
 from batchspec.job.run import load_for, package_versions, serve_job
@@ -83,6 +84,7 @@ class _Running:
         try:
             opened = self.opened.open_point(index)
             if isinstance(opened, OpenedJob):
+                self.opened.note_resumed(index, is_resumed=opened.state.status is RunStatus.RESUME)
                 return PointResult(outcome=serve_job(opened, watcher=watcher, model=model))
         except (BatchspecError, RuntimeError, MemoryError) as error:
             sentence = str(error) if isinstance(error, BatchspecError) else f"{type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ _RATIOS = {
 _TEXTS = ("method", "draft_model", "recall_path")
 _ON_ONE_ENGINE = "with the same max_num_seqs, max_num_batched_tokens and enable_prefix_caching"
 _ONCE = "one run each, without loading the model: batchspec bench repeats its measurements and gives ranges"
+_INTERRUPTED = "*: was interrupted and did some of its work twice, so that its speed is not compared"
 
 Row = Mapping[str, Any]
 
@@ -54,13 +55,17 @@ def _whole(document: Mapping[str, Any], points: Sequence[Row]) -> Table:
             (
                 *_values(point, keys),
                 *_ratios(point["acceptance"]),
-                decimal(_throughput(point, "output_tokens_per_second"), digits=1),
-                decimal(_throughput(point, "elapsed_seconds"), digits=1),
+                _speed(point, "output_tokens_per_second"),
+                _speed(point, "elapsed_seconds"),
                 decimal(point["speedup"], digits=2),
             )
             for point in points
         ),
-        notes=(*_definitions(document), f"{over}: {meaning}; {_ONCE}"),
+        notes=(
+            *_definitions(document),
+            f"{over}: {meaning}; {_ONCE}",
+            *([_INTERRUPTED] if any(point["was_interrupted"] for point in points) else []),
+        ),
     )
 
 
@@ -110,9 +115,9 @@ def _ratios(acceptance: Mapping[str, Any] | None) -> Iterator[str]:
         yield (percentage if name == "draft_acceptance_rate" else decimal)(pooled.get(name))
 
 
-def _throughput(point: Row, name: str) -> float | None:
-    value: float | None = None if point["throughput"] is None else point["throughput"][name]
-    return value
+def _speed(point: Row, name: str) -> str:
+    value = None if point["throughput"] is None else point["throughput"][name]
+    return decimal(value, digits=1) + ("*" if point["was_interrupted"] else "")
 
 
 def _definitions(document: Mapping[str, Any]) -> Iterator[str]:

@@ -88,6 +88,7 @@ def point(name: str, **changes: Any) -> dict[str, Any]:
         "point": name,
         "values": values,
         "error": None,
+        "was_interrupted": False,
         "requests": {"num_requests": 3, "num_failed": 0},
         "throughput": throughput,
         "acceptance": None,
@@ -124,6 +125,14 @@ def test_what_is_wrong_is_said() -> None:
     assert "Not run: method=ngram k=3: no room" in text
     assert "Outputs are not compared: it takes two points that have run." in text
     assert "over first: output tok/s over those of the first point" in text
+
+
+def test_speeds_of_interrupted_runs_are_marked() -> None:
+    text = shown(point("method=ngram k=1"), point("method=ngram k=2", was_interrupted=True, speedup=None))
+    assert "100.0*" in text
+    assert "100.0 " in text
+    assert "*: was interrupted and did some of its work twice" in text
+    assert "*" not in shown(point("method=ngram k=1"))
 
 
 def test_where_outputs_part_is_shown_and_what_may_be_the_cause() -> None:

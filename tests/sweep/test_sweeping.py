@@ -117,7 +117,16 @@ def test_an_interrupted_sweep_continues_within_its_point(
     assert (first / "responses.jsonl").stat().st_mtime_ns == before
     assert without_time(responses(second)) == without_time(responses(Path(whole["points"][1]["run_dir"])))
     assert outcome.document is not None
-    assert outcome.document["points"][1]["acceptance"] == whole["points"][1]["acceptance"]
+    points = outcome.document["points"]
+    assert points[1]["acceptance"] == whole["points"][1]["acceptance"]
+    assert [point["was_interrupted"] for point in points] == [False, True]
+    assert (points[0]["speedup"], points[1]["speedup"]) == (1.0, None)
+    assert outcome.document["fastest"] == points[0]["point"]
+    for path in second.iterdir():
+        path.unlink()
+    outcome = sweep(grid, defaults=SEEDED)
+    assert outcome.document is not None
+    assert outcome.document["points"][1]["speedup"] is not None
 
 
 @pytest.mark.usefixtures("no_warming")
