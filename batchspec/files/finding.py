@@ -33,6 +33,8 @@ def find_parts(path: str) -> tuple[Part, ...]:
     path = local_form(path)
     if path == "-":
         return (Part("-"),)
+    if not is_text(path):
+        raise UsageError(f"input {printable(path)} has a name that is not UTF-8: rename the file")
     if not path:
         raise UsageError('the input path is empty: give a .jsonl, .jsonl.gz, .jsonl.zst or .parquet file, or "-"')
     return _remote(path) if is_url(path) else _local(path)

@@ -78,7 +78,7 @@ def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype, trust: 
                 source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **weights, **options
             )
     except Exception as error:
-        raise ModelError(f"--model {model}: {source.doubt or _reason(error)}.") from error
+        raise ModelError(f"--model {model}: {source.doubt or _reason(error, is_local=bool(source.files))}.") from error
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(f"--model {model}: the weights lack {len(missing)} tensors, {missing[0]} for one.")
@@ -102,14 +102,14 @@ def _quiet() -> Iterator[None]:
             transformers.logging.enable_progress_bar()
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, *, is_local: bool) -> str:
     """Return why loading failed, in a line."""
     if "trust_remote_code" in str(error):
         return (
             "its architecture is code of its own repository, which is not run; give a model that transformers knows, "
             "or --trust-remote-code if you have read that code"
         )
-    if isinstance(error, OSError) and "safetensors" in str(error):
+    if not is_local and isinstance(error, OSError) and "safetensors" in str(error):
         return _PICKLED.format("no .safetensors file is there")
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
     return f"cannot be loaded, {type(error).__name__}: {lines[0].removesuffix('.')}"

@@ -5,16 +5,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import Environment, TemplateError, meta, nodes
+from jinja2 import Environment, meta, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 
 from batchspec.errors import RequestError
+from batchspec.model.watchdog import TooSlow, Watchdog
 from batchspec.prompt import ChatPrompt
 
 __all__ = ["GENERATION_EXTENSIONS", "render_chat", "template_variables"]
 
 _GIVEN = {"messages", "tools", "add_generation_prompt", "continue_final_message"}  # fields of ChatPrompt themselves
+_LONGEST_REASON = 200
 _FUNCTIONS = {"raise_exception", "strftime_now"}  # what transformers defines besides Jinja's own
 
 
@@ -52,44 +54,57 @@ def _fields_read(source: str) -> frozenset[str]:
     return frozenset(attributes | {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)})
 
 
-def render_chat(tokenizer: Any, prompt: ChatPrompt) -> str:
+def render_chat(tokenizer: Any, prompt: ChatPrompt, *, watchdog: Watchdog) -> str:
     """Return a chat as the text that the model continues.
 
     Args:
         tokenizer: a ``PreTrainedTokenizerBase`` with a chat template. Of several it takes the one for tools if tools
             are given, else the default one.
         prompt: what was asked.
+        watchdog: ends a template that takes too long.
 
     Raises:
-        RequestError: the template refuses the chat, or would silently ignore the tools or a variable.
+        RequestError: the template refuses the chat, fails at it, or would silently ignore the tools or a variable.
     """
     try:
         source = tokenizer.get_chat_template(tools=list(prompt.tools) or None)
         names = template_variables(source)
         _check_fields(prompt, read=_fields_read(source))
         _check_variables(prompt, names=names, special=frozenset(tokenizer.special_tokens_map))
-        text: str = tokenizer.apply_chat_template(
-            [_as_templates_expect(message) for message in prompt.messages],
-            tools=[dict(tool) for tool in prompt.tools] or None,
-            add_generation_prompt=prompt.add_generation_prompt,
-            continue_final_message=prompt.continue_final_message,
-            tokenize=False,
-            **prompt.template_kwargs,
-        )
-    except (TemplateError, TypeError, KeyError, ValueError) as error:
+        messages = [_as_templates_expect(message) for message in prompt.messages]
+        with watchdog.watching():
+            text: str = tokenizer.apply_chat_template(
+                messages,
+                tools=[dict(tool) for tool in prompt.tools] or None,
+                add_generation_prompt=prompt.add_generation_prompt,
+                continue_final_message=prompt.continue_final_message,
+                tokenize=False,
+                **prompt.template_kwargs,
+            )
+    except RequestError:
+        raise
+    except TooSlow as error:
+        raise RequestError(
+            f"the model's chat template takes more than {watchdog.seconds:g} s to render these messages; shorten them, "
+            "or give a model with another template",
+            param="messages",
+        ) from error
+    except Exception as error:  # a template is a program, and may fail in any way
         raise _refusal(prompt, error) from error
     return text
 
 
 def _refusal(prompt: ChatPrompt, error: Exception) -> RequestError:
-    if prompt.continue_final_message and isinstance(error, ValueError):  # from transformers, not from the template
+    """Return what is said of a chat that was not rendered; ValueErrors are of transformers, not of the template."""
+    reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+    if prompt.continue_final_message and isinstance(error, ValueError):
         return RequestError(
-            f"the final message cannot be continued with this model's chat template ({error}); "
+            f"the final message cannot be continued with this model's chat template ({reason}); "
             "let the model begin a message of its own",
             param="continue_final_message",
         )
     return RequestError(
-        f"the model's chat template refuses these messages ({error}); change their roles or order", param="messages"
+        f"the model's chat template refuses these messages ({reason}); change their roles or order", param="messages"
     )
 
 

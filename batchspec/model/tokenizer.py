@@ -7,6 +7,7 @@ from typing import Any
 from batchspec.errors import RequestError
 from batchspec.model.template import render_chat
 from batchspec.model.vocabulary import TokenBytes
+from batchspec.model.watchdog import Watchdog
 from batchspec.request import ChatPrompt, Prompt, TextPrompt
 from batchspec.text import Decoder, IncrementalDecoder, text_after
 
@@ -20,10 +21,12 @@ class Tokenizer:
         tokenizer: any ``PreTrainedTokenizerBase``.
         num_embeddings: token ids that the model can read, which may be fewer or more than the tokenizer's; None if
             that does not matter.
+        template_seconds: that the chat template may take for one chat.
     """
 
-    def __init__(self, tokenizer: Any, *, num_embeddings: int | None = None):
+    def __init__(self, tokenizer: Any, *, num_embeddings: int | None = None, template_seconds: float = 10.0):
         self._tokenizer = tokenizer
+        self._watchdog = Watchdog(template_seconds)
         self._num_embeddings = len(tokenizer) if num_embeddings is None else num_embeddings
         self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
         self._token_bytes = TokenBytes(tokenizer)
@@ -73,7 +76,7 @@ class Tokenizer:
                 param="messages",
                 code="unsupported_model",
             )
-        text = render_chat(self._tokenizer, prompt)
+        text = render_chat(self._tokenizer, prompt, watchdog=self._watchdog)
         return self._ids(text, add_special_tokens=prompt.add_special_tokens)
 
     def encode_plain(self, text: str) -> list[int]:

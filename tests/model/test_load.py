@@ -83,7 +83,7 @@ def test_unknown_architecture(saved: Path) -> None:
 def test_architecture_that_is_code_of_the_repository(saved: Path) -> None:
     code = {"AutoConfig": "configuration_own.OwnConfig", "AutoModelForCausalLM": "modeling_own.Own"}
     edit_config(saved, model_type="own", auto_map=code)
-    assert "code of its own repository, which is never run" in refused(saved)
+    assert "code of its own repository, which is not run" in refused(saved)
 
 
 def test_missing_tokenizer(saved: Path) -> None:
