@@ -60,7 +60,7 @@ def judge(
     if not gap:
         nothing = "NOT reconciled: no count is stated by all responses and by the counters."
         return Verdict(outcome=Outcome.UNEXPLAINED, sentences=(nothing, *_not_compared(sheet)))
-    faults = [f"not in the sums, as it contradicts itself: {fault}" for fault in ledger.faults]
+    faults = [f"not in the sums: {fault}" for fault in ledger.faults]
     if not any(gap.values()) and not faults:
         return Verdict(outcome=Outcome.EXACT, sentences=(_exact(sheet), *_not_compared(sheet)))
     if outside is not None and not faults:
@@ -123,9 +123,10 @@ def _outside(outside: Outside) -> str:
     number = outside.num_before + outside.num_behind
     more = number - len(outside.named)
     names = ", ".join(outside.named) + (f" and {more:,} more" if more else "")
+    again = f"; ids of {outside.num_repeated:,} of them stand in it, too" if outside.num_repeated else ""
     return (
         f"Explained: without {number:,} rows outside the scrape window ({outside.num_before:,} before it, "
-        f"{outside.num_behind:,} behind it: {names}) every total agrees exactly."
+        f"{outside.num_behind:,} behind it: {names}{again}) every total agrees exactly."
     )
 
 

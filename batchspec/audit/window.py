@@ -27,11 +27,13 @@ class Outside:
         num_before: rows before the first one that the counters have.
         num_behind: rows behind the last one.
         named: the first of them, by id or line.
+        num_repeated: rows outside whose id a row inside has, too: a second copy, or the same requests asked again.
     """
 
     num_before: int
     num_behind: int
     named: tuple[str, ...]
+    num_repeated: int
 
 
 def find_outside(rows: Iterable[LogRecord | SkippedRow], target: Mapping[Count, int]) -> Outside | None:
@@ -63,7 +65,13 @@ def find_outside(rows: Iterable[LogRecord | SkippedRow], target: Mapping[Count, 
     is_empty = not any(want for key, want in target.items() if key != FINISHED)
     if is_empty or start == end or not left_out:
         return None
-    return Outside(num_before=start, num_behind=len(names) - end, named=tuple(left_out[:_MAX_NAMED]))
+    inside = set(names[start:end])
+    return Outside(
+        num_before=start,
+        num_behind=len(names) - end,
+        named=tuple(left_out[:_MAX_NAMED]),
+        num_repeated=sum(name in inside for name in left_out),
+    )
 
 
 def _counts(row: LogRecord | SkippedRow, keys: tuple[Count, ...]) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ def report(
     from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result, writing_to_stdout
     from batchspec.report.logs.formats import ReportFormat, log_text
+    from batchspec.report.logs.remarks import left_out_sentences
     from batchspec.report.logs.reporting import (
         check_report_file,
         choose_format,
@@ -62,7 +63,7 @@ def report(
     else:
         with writing_to_stdout(remedy="free some room or use --output"):
             print(log_text(document, chosen), end="")
-    failed = [one for one in judged if not one.holds]
-    for one in failed:
-        remark(one.sentence())
-    return int(bool(failed))
+    remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
+    for sentence in remarks:
+        remark(sentence)
+    return int(bool(remarks))

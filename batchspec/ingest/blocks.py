@@ -49,6 +49,11 @@ class Log:
         self._source = source
         self._streams = OpenStreams()
 
+    @property
+    def file(self) -> str:
+        """The file itself, where ``path`` names a run directory."""
+        return self._source.path
+
     def blocks(self) -> Iterator[list[Row]]:
         """Yield the rows, some at a time; blank lines are left out.
 

@@ -91,7 +91,7 @@ def read_scrape(path: str | Path) -> Scrape:
 
 def _samples(path: str | Path) -> Iterator[Sample]:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
         families = list(text_string_to_metric_families(text))
     except OSError as error:
         raise UsageError(f"scrape {path} cannot be read ({error.strerror or error}): check the path") from error

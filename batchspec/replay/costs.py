@@ -16,6 +16,7 @@ __all__ = ["CostTable", "read_costs"]
 
 _NUMBER = r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*"
 _LINE = re.compile(f"{_NUMBER},{_NUMBER}")
+_MOST_SECONDS = 1e6
 _SHAPES = "two numbers of seconds like 0.02,0.0005, or a bench.json with steps"
 
 
@@ -58,8 +59,8 @@ def read_costs(text: str) -> CostTable:
     if match is None:
         return _from_bench(Path(text) / "bench.json" if Path(text).is_dir() else Path(text))
     fixed, per_row = float(match[1]), float(match[2])
-    if not fixed + per_row:
-        raise UsageError(f"--cost {text}: a step that takes no time says nothing; give {_SHAPES}.")
+    if not 0 < fixed + per_row < _MOST_SECONDS:
+        raise UsageError(f"--cost {text}: a step takes some time, and less than {_MOST_SECONDS:g} s; give {_SHAPES}.")
     return CostTable(
         rows=np.array([0.0, 1.0]),
         contexts=np.zeros(1),
@@ -91,5 +92,8 @@ def _from_bench(path: Path) -> CostTable:
 
 
 def _seconds(cell: Mapping[str, Any]) -> float:
-    """Return the median time of the forward pass, and of choosing and comparing tokens."""
-    return float(cell["forward_seconds"]["median"]) + float(cell["judge_seconds"]["median"])
+    """Return the median time of the forward pass, and of choosing and comparing tokens; ValueError for none."""
+    seconds = float(cell["forward_seconds"]["median"]) + float(cell["judge_seconds"]["median"])
+    if not 0 < seconds < _MOST_SECONDS:
+        raise ValueError(seconds)
+    return seconds

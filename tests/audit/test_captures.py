@@ -8,6 +8,8 @@ import pytest
 
 from batchspec.audit.inputs import find_inputs
 from batchspec.audit.reconciling import reconcile_logs
+from tests.replay.logs import by_lookups, recorded_in
+from tests.replay.test_captures import settings_of
 
 from .scraping import ORACLE, SPECULATIVE, write_lines
 
@@ -100,6 +102,48 @@ def test_rows_from_before_and_behind_the_scrapes_are_found(tmp_path: Path, folde
     assert document["verdict"] == "explained"
     assert document["rows"][0]["difference"] > 0
     assert "3 rows outside the scrape window (1 before it, 2 behind it: n1, eos, mintok)" in document["sentences"][0]
+
+
+@pytest.mark.parametrize("folder", SPECULATIVE)
+def test_a_second_copy_of_rows_is_said_to_be_one(tmp_path: Path, folder: str) -> None:
+    greedy = rows_of(folder, "greedy")
+    document = reconciled(folder, "greedy", write_lines(tmp_path / "twice.jsonl", [*greedy, *greedy[:2]]))
+    names = ", ".join(row["custom_id"] for row in greedy[:2])
+    assert f"(0 before it, 2 behind it: {names}; ids of 2 of them stand in it, too)" in document["sentences"][0]
+
+
+@pytest.mark.parametrize("row", ["n2", "multiprompt", "stopstr"])
+@pytest.mark.parametrize("folder", SPECULATIVE)
+def test_without_any_one_of_its_three_rows_the_gap_of_the_edges_is_not_explained(
+    tmp_path: Path, folder: str, row: str
+) -> None:
+    kept = [one for one in rows_of(folder, "edges") if one["custom_id"] != row]
+    document = reconciled(folder, "edges", write_lines(tmp_path / "edges.jsonl", kept))
+    assert document["verdict"] == "unexplained"
+    number = 1 if row == "stopstr" else 2
+    assert f"{number} sequences ended between the scrapes that are not in the responses" in document["sentences"]
+
+
+@pytest.mark.parametrize("folder", SPECULATIVE)
+def test_the_gap_of_the_edges_is_what_a_replay_of_its_three_rows_gives(folder: str) -> None:
+    """The two that were not sampled, step by step, and of ``n2``, whose text the server corrupted, no more than fits.
+
+    What was matched behind an output's end is not recorded, so of accepted tokens there is a least and a most.
+    """
+    document = reconciled(folder, "edges")
+    steps, drafted, accepted = (-row["difference"] for row in document["rows"][:3])
+    k, low, high = settings_of(folder).values()
+    outputs = recorded_in(ORACLE / folder / "edges.responses.jsonl")
+    silent = [one for one in outputs if one.custom_id in ("stopstr", "multiprompt")]
+    traces = [by_lookups(one, k=k, low=low, high=high) for one in silent]
+    assert len(traces) == 3
+    of_others = steps - sum(len(trace.drafted) for trace in traces)
+    drafted_by_others = drafted - sum(int(trace.drafted.sum()) for trace in traces)
+    accepted_by_others = accepted - sum(int(trace.accepted.sum()) for trace in traces)
+    tokens = sum(len(one.output) - 1 for one in outputs if one.custom_id == "n2")
+    assert 0 < of_others <= drafted_by_others <= k * of_others
+    assert 0 <= accepted_by_others <= drafted_by_others
+    assert of_others + accepted_by_others <= tokens + 2 * k  # each of its two outputs may end within a draft
 
 
 @pytest.mark.parametrize("folder", SPECULATIVE)

@@ -72,6 +72,18 @@ def test_a_whole_number_however_it_is_written(tmp_path: Path, number: str) -> No
     assert counted_between(None, scrape(tmp_path, text)).total[STEPS] == 5
 
 
+def test_a_byte_order_mark_and_the_other_line_ends_are_no_fault(tmp_path: Path) -> None:
+    text = exposition(steps=5, drafted=15, accepted=[4, 2]).replace("\n", "\r\n")
+    (tmp_path / "after.prom").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert counted_between(None, read_scrape(tmp_path / "after.prom")).total[STEPS] == 5
+
+
+def test_labels_may_come_in_any_order(tmp_path: Path) -> None:
+    before = scrape(tmp_path, 'vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 5\n', "before.prom")
+    after = scrape(tmp_path, 'vllm:spec_decode_num_drafts_total{ model_name="m", engine="0" } 7\n')
+    assert counted_between(before, after).total[STEPS] == 2
+
+
 def test_a_series_that_appears_in_between_began_at_zero(tmp_path: Path) -> None:
     before = scrape(tmp_path, exposition(steps=5, drafted=15, accepted=[]), "before.prom")
     after = scrape(tmp_path, exposition(steps=8, drafted=24, accepted=[2, 1]))

@@ -3,6 +3,7 @@
 import gc
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -202,3 +203,55 @@ def test_the_collector_runs_again_afterwards(
     monkeypatch.setattr(LogSurvey, "add_log", watched)
     call(monkeypatch, capsys, "report", GREEDY)
     assert (during, gc.isenabled()) == ([False], True)
+
+
+def test_rows_that_are_left_out_are_named_and_are_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = request([1], custom_id="b\x1b[31m")
+    bad["response"]["body"]["metrics"]["speculative_decoding"]["num_spec_steps"] = 2
+    path = write_rows(tmp_path / "log.jsonl", [request([4, 4]), bad, b"torn {"])
+    status, out, err = call(monkeypatch, capsys, "report", path, "--json", "--require", "acceptance_length>=5")
+    assert status == 1
+    assert json.loads(out)["rows"]["num_with_acceptance"] == 1
+    assert err.splitlines() == [
+        f"batchspec: {path} line 2 (b�[31m) is left out: 2 steps, but the acceptance histogram adds up to 1",
+        f"batchspec: {path} line 3 is left out: the line is not JSON (invalid literal, expected 'true' at column 1): "
+        "correct it there",
+    ]
+    path = write_rows(tmp_path / "log.jsonl", [request([4]), *[b"torn {"] * 25])
+    status, _, err = call(monkeypatch, capsys, "report", path)
+    assert (status, len(err.splitlines())) == (1, 21)
+    assert err.endswith("batchspec: 5 more rows are left out\n")
+    refused = {"error": {"code": "expired", "message": "x"}}
+    path = write_rows(tmp_path / "log.jsonl", [request([4]), batch_line(body(None)), refused])
+    assert call(monkeypatch, capsys, "report", path)[0::2] == (0, "")
+
+
+def test_a_link_or_a_pipe_is_written_to_and_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link.md").symlink_to(tmp_path / "new.md")
+    assert call(monkeypatch, capsys, "report", GREEDY, "-o", str(tmp_path / "link.md"))[0] == 0
+    assert (tmp_path / "link.md").is_symlink()
+    text = (tmp_path / "new.md").read_text()
+    os.mkfifo(tmp_path / "pipe.md")
+    reader = os.open(tmp_path / "pipe.md", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert call(monkeypatch, capsys, "report", GREEDY, "-o", str(tmp_path / "pipe.md"))[0] == 0
+        assert os.read(reader, 2**16).decode() == text
+    finally:
+        os.close(reader)
+    assert (tmp_path / "pipe.md").is_fifo()
+
+
+def test_the_responses_of_a_run_directory_are_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Path(write_rows(tmp_path / "responses.jsonl", [request([1])]))
+    before = log.read_bytes()
+    for name in (str(tmp_path), str(tmp_path / "resp*.jsonl")):
+        status, _, err = call(monkeypatch, capsys, "report", name, "-o", str(log))
+        assert status == 2
+        assert "is the input as well as an output" in err
+    assert log.read_bytes() == before

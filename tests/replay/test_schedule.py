@@ -141,7 +141,11 @@ def test_beyond_the_largest_size_time_never_falls(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("0,0", "takes no time"),
+        ("0,0", "takes some time"),
+        ("1e999,1", "takes some time"),
+        ("1e6,0", "takes some time"),
+        ("backwards.json", "has no step times"),
+        ("endless.json", "has no step times"),
         ("nowhere.json", "cannot be read"),
         ("1", "cannot be read"),
         ("-1,2", "cannot be read"),
@@ -158,6 +162,8 @@ def test_costs_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, te
     Path("other.json").write_text("{}")
     Path("none.json").write_text('{"steps": null}')
     bench_json(Path("one.json"), [(1, 1, 1.0)])
+    bench_json(Path("backwards.json"), [(1, 1, 1.0), (2, 1, -1.0)])
+    bench_json(Path("endless.json"), [(1, 1, 1.0), (2, 1, 1e300)])
     bench_json(Path("ragged.json"), [(1, 1, 1.0), (2, 1, 1.0), (1, 5, 1.0)])
     with pytest.raises(UsageError, match=expected):
         read_costs(text)

@@ -9,7 +9,8 @@ from typing import Any
 
 from batchspec.errors import UsageError
 from batchspec.files import check_not_input, check_writable
-from batchspec.files.atomic import write_whole
+from batchspec.files.atomic import is_written_through, write_whole
+from batchspec.ingest.reading import open_logs
 from batchspec.report.logs.formats import ReportFormat, format_by_name, log_text
 from batchspec.report.logs.groups import Grouping
 from batchspec.report.logs.measured import grouping_of, measured
@@ -76,9 +77,10 @@ def check_report_file(output: Path, *, inputs: Sequence[str]) -> None:
     """Raise UsageError if the report cannot be written there, or would overwrite a log."""
     if output.is_dir():
         raise UsageError(f"output {output} is a directory: name a file in it")
-    for path in inputs:
-        check_not_input(output, input_path=path)
-    check_writable(output.parent)
+    for log in open_logs(inputs):
+        check_not_input(output, input_path=log.file)
+    if not is_written_through(output):
+        check_writable(output.parent)
 
 
 def write_report(document: Mapping[str, Any], form: ReportFormat, output: Path) -> None:

@@ -53,6 +53,14 @@ def test_no_form_lets_a_name_steer_a_terminal_and_all_end_with_a_newline(
     assert text.endswith("\n")
 
 
+@pytest.mark.parametrize("form", [form for form in ReportFormat if form is not ReportFormat.JSON])
+def test_no_form_lets_a_groups_name_steer_anything(tmp_path: Path, form: ReportFormat) -> None:
+    rows = [request([1, 2], category=f"{name}end") for name in ("\x1b[31m", "\u202e", "a\nb", "\t=1")]
+    text = log_text(report_of(tmp_path, rows, by=Grouping.CATEGORY), form)
+    assert not set(text) & set("\x1b\u202e\t\r")
+    assert text.count("a�bend") >= 1
+
+
 @pytest.mark.parametrize("form", ReportFormat)
 def test_every_form_can_say_that_there_is_nothing(tmp_path: Path, form: ReportFormat) -> None:
     assert log_text(report_of(tmp_path, [batch_line(body(None))]), form)

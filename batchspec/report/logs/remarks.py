@@ -1,0 +1,23 @@
+"""Sentences about the rows that a report leaves out, for standard error: bad data is never passed over in silence."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batchspec.report.layout import count
+
+__all__ = ["left_out_sentences"]
+
+
+def left_out_sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one sentence for each row that was left out, and one for those that are too many to be named.
+
+    Args:
+        document: what ``survey_logs`` made.
+    """
+    named, rows = document["left_out"], document["rows"]
+    for row in named:
+        name = "" if row["custom_id"] is None else f" ({row['custom_id']})"
+        yield f"{row['path']} line {row['line']}{name} is left out: {row['message']}"
+    more = rows["num_malformed"] + rows["num_contradictory"] - len(named)
+    if more:
+        yield f"{count(more)} more rows are left out"
