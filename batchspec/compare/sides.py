@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from batchspec.errors import UsageError
+from batchspec.files.wording import shown
 from batchspec.ingest import Acceptance, LogRecord, Origin, SkippedRow, read_logs
 from batchspec.report.positions import survivors
 
@@ -67,7 +68,7 @@ def read_side(path: str) -> Side:
         first = lines.setdefault(row.custom_id, row.line)
         if first != row.line:
             raise UsageError(
-                f"{path} has the id {row.custom_id!r} in line {first} and in line {row.line}: requests are paired by "
+                f"{path} has the id {shown(row.custom_id)} in line {first} and in line {row.line}: requests are paired by "
                 "id, so give each one of its own"
             )
         if isinstance(row, SkippedRow):

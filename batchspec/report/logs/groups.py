@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchspec.errors import UsageError
+from batchspec.files.wording import shown
 from batchspec.ingest import LogRecord
 from batchspec.ingest.summaries import Summaries
 from batchspec.report.logs.columns import ABSENT
@@ -74,7 +75,7 @@ class Groups:
         number = self._numbers.setdefault(name, len(self._numbers))
         if number == _MAX_GROUPS:
             raise UsageError(
-                f"the logs have more than {_MAX_GROUPS} different values of {self._by}, {name!r} being one of them: "
+                f"the logs have more than {_MAX_GROUPS} different values of {self._by}, {shown(name)} being one of them: "
                 f"leave out --by {self._by}, or give fewer logs at once"
             )
         return number
