@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from batchspec import Engine
-from batchspec.blocks import BlockPool
 from batchspec.drafting.draft_model import DraftModelDrafter
 from batchspec.errors import UsageError
 from batchspec.params import SamplingParams
@@ -16,29 +15,15 @@ from batchspec.replay.agreement import find_agreement, sampling_from
 from batchspec.replay.recorded import Recorded
 from batchspec.replay.trace import take_steps
 from batchspec.request import Request
-from batchspec.teacher import NO_CHOICE, Teacher, open_teacher
-from batchspec.testing import ByteTokenizer
+from batchspec.teacher import NO_CHOICE, open_teacher
 from tests.core.draft_models import draft_model_over
 from tests.core.paged import PagedModel
 from tests.core.runs import ask, spec_of
-from tests.core.workloads import LETTERS, prone_table
+from tests.core.workloads import LETTERS
 
 from .live import CONTEXT, assert_same, requests_of, serve_to
 from .logs import config_of, recorded_in, replayed, write_log
-
-TARGET = prone_table(3, end=-1.0, is_poisoned=False)
-DRAFT = TARGET + 0.7 * torch.randn(TARGET.shape, generator=torch.Generator().manual_seed(1))
-
-
-def teacher_over(table: torch.Tensor = DRAFT, *, context_length: int = CONTEXT) -> Teacher:
-    return Teacher(
-        runner=PagedModel(table, block_size=4),
-        pool=BlockPool(num_blocks=-(-context_length // 4), block_size=4),
-        num_vocabulary=ByteTokenizer.vocab_size,
-        context_length=context_length,
-        eos_ids=frozenset({ByteTokenizer.eos_id}),
-        encode_bad_word=ByteTokenizer().encode_bad_word,
-    )
+from .teachers import DRAFT, TARGET, teacher_over
 
 
 def constrained(number: int) -> list[Request]:
