@@ -1,12 +1,13 @@
 """What is read out of each engine's shape: values, where they are from, and what is not told."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batchspec.ingest import LogRecord, Origin, SkippedRow, SkipReason, read_logs
 
-from .logs import FOREIGN
+from .logs import FOREIGN, SUMMARY, body, read_rows
 
 FIELDS = (
     "num_spec_steps",
@@ -234,3 +235,29 @@ def test_a_category_and_an_id_beside_the_response_are_kept() -> None:
 @pytest.mark.parametrize("name", ["vllm_draft_era", "vllm_offline", "sglang_choice", "tensorrt", "spec_bench"])
 def test_the_choice_has_its_index(name: str) -> None:
     assert records_of(name)[0].choice == 0
+
+
+def test_more_may_be_accepted_than_the_output_holds(tmp_path: Path) -> None:
+    """A server's own numbers: 1 + 168 accepted + 33 steps are 202 tokens, of which a stop left 200."""
+    block = {
+        "acceptance_histogram": [2, 3, 2, 2, 4, 0, 1, 19],
+        "num_spec_steps": 33,
+        "num_accepted_draft_tokens": 168,
+        "num_draft_tokens": 231,
+        "num_spec_tokens": 7,
+    }
+    (record,) = read_rows(tmp_path / "log.jsonl", [body(block, tokens=200)])
+    assert isinstance(record, LogRecord)
+    assert record.acceptance is not None
+    assert record.acceptance.num_accepted_draft_tokens == 168
+
+
+@pytest.mark.parametrize("histogram", [[39, 1, 0, 3], [41, 1, 0, 3]])
+def test_drafts_that_a_grammar_cut_to_nothing_may_be_steps_or_not(tmp_path: Path, histogram: list[int]) -> None:
+    """They stand in a row of their own, and no position was drafted in them."""
+    block = SUMMARY | {"acceptance_histogram": histogram, "num_spec_steps": sum(histogram)}
+    block["acceptance_histogram_by_draft_length"] = {"0": [2], "3": [39, 1, 0, 3]}
+    (record,) = read_rows(tmp_path / "log.jsonl", [body(block)])
+    assert isinstance(record, LogRecord)
+    assert record.acceptance is not None
+    assert record.acceptance.num_drafted_per_position == [43, 43, 43]

@@ -190,3 +190,39 @@ def test_a_response_with_its_usage_that_says_nothing_of_its_end_is_whole() -> No
     assert [is_chunk(one) for one in (whole, unsaid)] == [False, False]
     assert is_chunk(whole | {"choices": [{"index": 0, "text": "x", "finish_reason": None}]})
     assert is_chunk(whole | {"choices": []})
+
+
+def chat_chunks(*choices: dict[str, Any], **last: Any) -> list[dict[str, Any]]:
+    """Chunks of a streamed chat; the last holds what an engine adds."""
+    head = {"id": "chat-1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    chunks = [head | {"choices": [choice]} for choice in choices]
+    return [*chunks[:-1], chunks[-1] | last]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_llama_cpps_timings_of_every_chunk_are_those_of_the_last(tmp_path: Path, form: Any) -> None:
+    said = {"index": 0, "delta": {"content": "x"}, "finish_reason": None}
+    ended = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    chunks = chat_chunks(said, said, ended, timings={"predicted_n": 256, "draft_n": 259, "draft_n_accepted": 167})
+    chunks[0]["timings"] = {"predicted_n": 3}
+    chunks[1]["timings"] = {"predicted_n": 9, "draft_n": 6, "draft_n_accepted": 3}
+    record = only(read_rows(tmp_path / "log.jsonl", form(chunks)))
+    assert record.acceptance is not None
+    assert (record.engine, record.completion_tokens) == ("llama.cpp", 256)
+    assert (record.acceptance.num_draft_tokens, record.acceptance.num_accepted_draft_tokens) == (259, 167)
+    assert "num_spec_steps" in record.acceptance.estimated
+    assert record.acceptance.acceptance_histogram is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tensorrt_tells_its_numbers_where_a_choice_ends(tmp_path: Path, form: Any) -> None:
+    told = {"total_accepted_draft_tokens": 30, "total_draft_tokens": 60, "num_spec_steps": 20}
+    told |= {"acceptance_histogram": [8, 0, 6, 6], "num_spec_tokens": 3}
+    said = {"index": 1, "delta": {"content": "x"}, "finish_reason": None}
+    other = {"index": 0, "delta": {"content": "y"}, "finish_reason": "stop"}
+    ended = {"index": 1, "delta": {}, "finish_reason": "stop", "speculative_decoding": told}
+    entries = read_rows(tmp_path / "log.jsonl", form(chat_chunks(said, other, ended)))
+    records = [entry for entry in entries if isinstance(entry, LogRecord)]
+    stated = [record.acceptance.num_spec_steps if record.acceptance else None for record in records]
+    assert stated == [20, None]
+    assert records[0].engine == "tensorrt-llm"

@@ -1,6 +1,7 @@
 """vLLM's ``speculative_decoding`` and its forerunner, batchspec's fields beside it, and what llama-swap keeps of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from batchspec.ingest.faults import contradicts, malformed
@@ -78,13 +79,24 @@ def _length(name: str) -> int:
 
 
 def _drafted(by_length: Any, *, histogram: list[int] | None) -> list[int]:
-    """Return for each position the steps whose draft was longer, from one histogram for each length of a draft."""
+    """Return for each position the steps whose draft was longer, from one histogram for each length of a draft.
+
+    Steps whose draft a grammar cut to nothing stand under length 0; the acceptance histogram may leave them out.
+    """
     if type(by_length) is not dict:
         raise malformed("acceptance_histogram_by_draft_length", by_length, "an object of lists")
     rows = {_length(name): wholes(by_length, name) or [] for name in by_length}
     if histogram is not None:
-        sums = [sum(row[j] for row in rows.values() if j < len(row)) for j in range(len(histogram))]
-        if sums != histogram:
-            raise contradicts(f"the histograms by draft length add up to {sums}, not to the acceptance histogram")
+        sums = [_added(rows.values()), _added(row for length, row in rows.items() if length)]
+        if _added([histogram]) not in sums:
+            raise contradicts(f"the histograms by draft length add up to {sums[0]}, not to the acceptance histogram")
     longest = max(rows, default=0)
     return [sum(sum(row) for length, row in rows.items() if length > position) for position in range(longest)]
+
+
+def _added(histograms: Iterable[list[int]]) -> list[int]:
+    """Return the sum of histograms of any lengths, without the zeros at its end."""
+    added = [sum(counts) for counts in zip_longest(*histograms, fillvalue=0)]
+    while added and not added[-1]:
+        added.pop()
+    return added
