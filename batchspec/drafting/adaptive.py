@@ -7,8 +7,6 @@ from collections.abc import Sequence as Many
 from dataclasses import replace
 from statistics import median
 
-import numpy as np
-
 from batchspec.drafting.choosing import choose
 from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.estimates import AcceptanceEstimates
@@ -21,8 +19,8 @@ __all__ = ["AdaptiveDrafter"]
 
 _MOST_SAMPLES = 9  # that a median is taken of
 _MISSES = 3  # decisions in a row after which the inner drafter is asked less often
-_MOST_SKIPPED = 64  # steps, unless asking takes longer than it may
 _TRIALS = 16  # sequences for each of which a token is tried although it does not pay: it could by now
+_RAREST = 64  # decisions, at most, from one such trial to the next
 _SHARE = 0.02  # of the time that asking without avail may take
 
 
@@ -53,6 +51,8 @@ class AdaptiveDrafter:
         self._drafting = deque([0.0], maxlen=_MOST_SAMPLES)  # seconds that the inner drafter took
         self._num_misses = 0  # decisions in a row by which drafting does not pay
         self._num_skipped = 0  # steps without asking since the last
+        self._num_trials = 0  # since something paid
+        self._num_untried = 0  # decisions against drafts since the last trial
 
     @property
     def num_spec_tokens(self) -> int:
@@ -85,9 +85,8 @@ class AdaptiveDrafter:
             return False
         self._num_skipped += 1
         if self._num_misses >= _MISSES:
-            plain = float(self.costs.seconds(np.array([num_sequences]))[0])
-            pause = median(self._drafting) / (_SHARE * plain) if plain else 0.0
-            if self._num_skipped < max(pause, min(_MOST_SKIPPED, 2 ** (self._num_misses - _MISSES))):
+            plain = float(self.costs.by_rows()[num_sequences])
+            if self._num_skipped * _SHARE * plain < median(self._drafting):
                 return False
         self._num_skipped = 0
         return True
@@ -98,13 +97,22 @@ class AdaptiveDrafter:
         survival = [self.estimates.survival(draft) for draft in drafts]
         choice = choose(len(decoding), survival, self.costs, drafting=median(self._drafting))
         lengths = choice.lengths
-        if choice.gain > 1:
-            self._num_misses = 0
-        else:
-            self._num_misses += 1
-            lengths = lengths if any(lengths) else _trial(len(drafts), 1 + len(decoding) // _TRIALS)
+        self._num_misses = 0 if choice.gain > 1 else self._num_misses + 1
+        if any(lengths):
+            self._num_trials = self._num_untried = 0
+        elif drafts and self._is_time_to_try():
+            lengths = _trial(len(drafts), 1 + len(decoding) // _TRIALS)
         self._drafting.append(self._clock() - started)
         return [_cut(draft, length) for draft, length in zip(drafts, lengths, strict=True) if length]
+
+    def _is_time_to_try(self) -> bool:
+        """Whether to try drafts that do not pay; the longer nothing did, the more rarely."""
+        self._num_untried += 1
+        if self._num_untried < min(_RAREST, 2**self._num_trials):
+            return False
+        self._num_trials += 1
+        self._num_untried = 0
+        return True
 
     def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
         """Learn what became of the drafts, and what a step took that did nothing but decode."""

@@ -45,24 +45,25 @@ def choose(
     """
     if not survival:
         return Choice(lengths=[], gain=1.0)
-    chances = np.concatenate(survival)
-    ranked = np.argsort(-chances, kind="stable")
-    most = max(0, min(len(chances), costs.most_rows - num_sequences))
-    seconds = costs.seconds(np.arange(num_sequences, num_sequences + most + 1))
-    number, gain = _best(num_sequences, chances[ranked[:most]], seconds, drafting)
-    owners = np.repeat(np.arange(len(survival)), [len(each) for each in survival])
-    lengths = np.bincount(owners[ranked[:number]], minlength=len(survival))
+    seconds = costs.by_rows()
+    owners = np.array([len(each) for each in survival])
+    lengths = np.zeros(len(survival), dtype=np.int64)
+    gain: float = _best(num_sequences, np.concatenate(survival), owners, seconds, drafting, lengths)
     return Choice(lengths=lengths.tolist(), gain=gain)
 
 
 @compiled()
-def _best(num_sequences: int, chances: Any, seconds: Any, drafting: float) -> tuple[int, float]:
-    """Return how many of the chances to take, which fall, and what the step then gains."""
+def _best(num_sequences: int, chances: Any, sizes: Any, seconds: Any, drafting: float, lengths: Any) -> Any:
+    """Fill in how many of each draft's chances to take, which fall, and return what the step then gains."""
+    order = np.argsort(-chances, kind="mergesort")
     number, tokens = 0, float(num_sequences)
-    best, best_tokens = tokens / seconds[0], tokens
-    for place in range(len(chances)):
-        tokens += chances[place]
-        rate = tokens / seconds[place + 1]
+    best, best_tokens = tokens / seconds[num_sequences], tokens
+    for place in range(min(len(chances), len(seconds) - 1 - num_sequences)):
+        tokens += chances[order[place]]
+        rate = tokens / seconds[num_sequences + place + 1]
         if rate > best:
             number, best, best_tokens = place + 1, rate, tokens
-    return number, best_tokens / (seconds[number] + drafting) * seconds[0] / num_sequences
+    ends = np.cumsum(sizes)
+    for place in order[:number]:
+        lengths[np.searchsorted(ends, place, side="right")] += 1
+    return best_tokens / (seconds[num_sequences + number] + drafting) * seconds[num_sequences] / num_sequences

@@ -83,6 +83,7 @@ class _Strips:
         numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
         self._bias = bias
         self._strips = np.empty((-(-self.out_features // STRIP), self.in_features, STRIP), dtype=numbers.dtype)
+        self._is_padded = self.out_features % STRIP > 0
         self.num_bytes = self._strips.nbytes
         pack_strips(numbers, self._strips)
 
@@ -92,7 +93,7 @@ class _Strips:
         is_large = self._strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
         num_threads = torch.get_num_threads() if is_large else 1
         together(num_threads, lambda: multiply_some(counter, given, self._strips, result))
-        if out.shape[1] != self.out_features:
+        if self._is_padded:
             out = out[:, : self.out_features].contiguous()
         return out if self._bias is None else out.add_(self._bias)
 

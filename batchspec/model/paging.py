@@ -4,7 +4,8 @@ No transformers here: models that are run without it call this, too. What is don
 ``device``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -15,11 +16,13 @@ from batchspec.model.device.rows import DeviceRows
 from batchspec.model.kernel import attend_some, store
 from batchspec.model.threads import over_rows, together
 
-__all__ = ["PackedRows", "Rows", "attend_paged"]
+__all__ = ["NO_SINKS", "PackedRows", "Rows", "attend_on_cpu", "attend_paged", "store_on_cpu"]
 
 _WORTH_THREADS = 4_000_000  # products of scores, a quarter of a millisecond; below it threads cost more than they bring
 _WORTH_STORING_TOGETHER = 200_000  # numbers, a tenth of a millisecond or two
-_NO_SINKS = np.empty(0, dtype=np.float32)
+NO_SINKS = np.empty(0, dtype=np.float32)
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,15 @@ class PackedRows:
     tables: NDArray[np.int32]
     row_chunk: NDArray[np.int32]
     row_position: NDArray[np.int32]
+
+    @cached_property
+    def num_pairs(self) -> int:
+        """About how many positions all rows together see."""
+        return int(self.row_position.sum())
+
+    def only(self, wanted: NDArray[np.int64]) -> "PackedRows":
+        """Return the rows with these numbers, for attention; where keys and values belong stays."""
+        return replace(self, row_chunk=self.row_chunk[wanted], row_position=self.row_position[wanted])
 
 
 Rows = PackedRows | DeviceRows
@@ -93,32 +105,43 @@ def _attend_on_cpu(
     sinks: torch.Tensor | None,
 ) -> torch.Tensor:
     """Do ``attend_paged`` with the compiled kernel."""
-    fresh, slots = (_plain(key), _plain(value)), rows.slots.numpy()
     pages = keys.numpy(), values.numpy()
-    over_rows(
-        torch.get_num_threads() if key.numel() >= _WORTH_STORING_TOGETHER else 1,
-        len(slots),
-        lambda part: store(fresh[0][part], fresh[1][part], slots[part], *pages),
+    store_on_cpu(_plain(key), _plain(value), pages=pages, rows=rows)
+    extra = NO_SINKS if sinks is None else _plain(sinks.reshape(-1))
+    out = np.empty((*query.shape[:2], value.shape[2]), dtype=np.float32)
+    attend_on_cpu(
+        _plain(query), pages=pages, rows=rows, window=window, scale=scale, softcap=softcap, sinks=extra, out=out
     )
-    out = torch.empty((*query.shape[:2], value.shape[2]), dtype=torch.float32)
-    arguments = (
-        _plain(query),
-        keys.numpy(),
-        values.numpy(),
-        rows.tables,
-        rows.row_chunk,
-        rows.row_position,
-        window,
-        scale,
-        softcap,
-        _NO_SINKS if sinks is None else _plain(sinks.reshape(-1)),
-        out.numpy(),
-    )
-    num_products = int(rows.row_position.sum()) * query.shape[1] * query.shape[2]
+    return torch.from_numpy(out)
+
+
+def store_on_cpu(key: Floats, value: Floats, *, pages: tuple[Floats, Floats], rows: PackedRows) -> None:
+    """Write the rows' keys and values into their pages, as numpy has them; else as ``attend_paged``."""
+    slots = rows.slots.numpy()
+    num_threads = torch.get_num_threads() if key.size >= _WORTH_STORING_TOGETHER else 1
+    over_rows(num_threads, len(slots), lambda part: store(key[part], value[part], slots[part], *pages))
+
+
+def attend_on_cpu(
+    query: Floats,
+    *,
+    pages: tuple[Floats, Floats],
+    rows: PackedRows,
+    window: int,
+    scale: float,
+    softcap: float,
+    sinks: Floats,
+    out: Floats,
+) -> None:
+    """Fill ``out``, float32 (rows, query heads, Dv), with what each row sees; else as ``attend_paged``.
+
+    Everything is as numpy has it; the last dimension of ``query`` runs fastest, and ``sinks`` may be of length 0.
+    """
+    seen = (rows.tables, rows.row_chunk, rows.row_position)
+    num_products = rows.num_pairs * query.shape[1] * query.shape[2]
     num_threads = torch.get_num_threads() if num_products >= _WORTH_THREADS else 1
     counter = np.zeros(1, dtype=np.int64)
-    together(num_threads, lambda: attend_some(counter, *arguments))
-    return out
+    together(num_threads, lambda: attend_some(counter, query, *pages, *seen, window, scale, softcap, sinks, out))
 
 
 def _plain(tensor: torch.Tensor) -> NDArray[np.float32]:

@@ -1,7 +1,9 @@
 """The forward pass of a dense decoder over packed rows."""
 
 from collections.abc import Callable
+from typing import cast
 
+import numpy as np
 import torch
 
 from batchspec.model.cache import KVCache, KVLayout
@@ -10,12 +12,12 @@ from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
-from batchspec.model.paging import Rows, attend_paged
+from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Rows, attend_on_cpu, store_on_cpu
 from batchspec.model.threads import over_rows
 
 __all__ = ["Decoder"]
 
-_NONE = torch.empty(0)
+_NONE = np.empty(0, dtype=np.float32)
 _WORTH_THREADS = 400_000  # numbers, a tenth of a millisecond or two
 
 
@@ -70,18 +72,23 @@ class Decoder:
         wanted: torch.Tensor,
     ) -> torch.Tensor:
         """Return float32 logits (wanted rows, vocabulary); arguments as in ``Network.forward``."""
-        shape, weights = self.shape, self.weights
+        shape, weights, rows = self.shape, self.weights, cast(PackedRows, rows)
         turns = {rotary: turn(positions) for rotary, turn in self._turns.items()}
-        stream = torch.nn.functional.embedding(token_ids, weights.embedding).float()
-        stream.mul_(shape.embedding_scale)
+        embedded = torch.nn.functional.embedding(token_ids, weights.embedding).float()
+        stream: Floats = embedded.mul_(shape.embedding_scale).numpy()
         update, update_norm = stream[:0], _NONE
         for number, layer in enumerate(weights.layers):
             normed = self._add(stream, update, update_norm, layer.norm)
-            update = self._attend(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
+            heads = self._project(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
+            seeing, heads = rows, heads[:, : shape.num_heads]
+            if number == len(weights.layers) - 1:  # of which nothing is needed but the wanted rows
+                chosen = wanted.numpy()
+                stream, heads, seeing = stream[chosen], heads[chosen], rows.only(chosen)
+            update = self._attend(number, layer, heads, rows=seeing, cache=cache)
             normed = self._add(stream, update, layer.attention_out_norm, layer.feed_norm)
             update, update_norm = self._feed(layer, normed), layer.feed_out_norm
-        normed = self._add(stream[wanted], update[wanted], update_norm, weights.norm)
-        logits = weights.head(normed, room=self._logits)
+        normed = self._add(stream, update, update_norm, weights.norm)
+        logits = weights.head(torch.from_numpy(normed), room=self._logits)
         if shape.final_softcap:
             cap(logits.view(-1).numpy(), shape.final_softcap)
         return logits
@@ -90,62 +97,67 @@ class Decoder:
         layers = [(layer.attention, layer.attention_out, layer.gate_up, layer.down) for layer in self.weights.layers]
         return [linear for layer in layers for linear in layer] + [self.weights.head]
 
-    def _add(
-        self, stream: torch.Tensor, update: torch.Tensor, update_norm: torch.Tensor, norm: torch.Tensor
-    ) -> torch.Tensor:
+    def _add(self, stream: Floats, update: Floats, update_norm: Floats, norm: Floats) -> Floats:
         """Add to the residual stream in place and return its norm."""
-        out = torch.empty_like(stream)
-        lines, changes, results = stream.numpy(), update.numpy(), out.numpy()
-        weights = update_norm.numpy(), norm.numpy()
-        _over_rows(
-            stream, lambda part: add_and_norm(lines[part], changes[part], *weights, self.shape.eps, results[part])
-        )
+        out, eps = np.empty_like(stream), self.shape.eps
+        _over_rows(stream, lambda part: add_and_norm(stream[part], update[part], update_norm, norm, eps, out[part]))
         return out
 
-    def _attend(
+    def _project(
         self,
         number: int,
         layer: LayerWeights,
-        normed: torch.Tensor,
+        normed: Floats,
         *,
-        turn: tuple[torch.Tensor, torch.Tensor],
-        rows: Rows,
+        turn: tuple[Floats, Floats],
+        rows: PackedRows,
         cache: KVCache,
-    ) -> torch.Tensor:
-        """Return what attention adds to the stream (rows, hidden)."""
+    ) -> Floats:
+        """Return queries, keys and values (rows, all heads, D); keys and values are in their pages then, too."""
         shape = self.shape
         num_turned = shape.num_heads + shape.num_kv_heads
-        heads = layer.attention(normed).view(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
-        turned, cosine, sine = heads[:, :num_turned].numpy(), turn[0].numpy(), turn[1].numpy()
-        norms = layer.head_norms.numpy()
+        projected = layer.attention(torch.from_numpy(normed)).numpy()
+        heads: Floats = projected.reshape(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
+        turned, (cosine, sine) = heads[:, :num_turned], turn
         _over_rows(
-            heads, lambda part: rotate(turned[part], cosine[part], sine[part], shape.num_heads, norms, shape.eps)
+            heads,
+            lambda part: rotate(turned[part], cosine[part], sine[part], shape.num_heads, layer.head_norms, shape.eps),
         )
-        attended = attend_paged(
-            heads[:, : shape.num_heads],
-            heads[:, shape.num_heads : num_turned],
-            heads[:, num_turned:],
-            layer=cache.layer(number, self._layout),
+        pages = self._pages(cache, number)
+        store_on_cpu(heads[:, shape.num_heads : num_turned], heads[:, num_turned:], pages=pages, rows=rows)
+        return heads
+
+    def _attend(self, number: int, layer: LayerWeights, query: Floats, *, rows: PackedRows, cache: KVCache) -> Floats:
+        """Return what attention adds to the stream (rows, hidden)."""
+        shape = self.shape
+        out = np.empty((len(query), shape.num_heads, shape.head_dim), dtype=np.float32)
+        attend_on_cpu(
+            np.ascontiguousarray(query),
+            pages=self._pages(cache, number),
             rows=rows,
             window=shape.windows[number],
             scale=shape.scale,
             softcap=shape.attention_softcap,
-            sinks=None,
+            sinks=NO_SINKS,
+            out=out,
         )
-        return layer.attention_out(attended.flatten(1))
+        update: Floats = layer.attention_out(torch.from_numpy(out.reshape(len(out), -1))).numpy()
+        return update
 
-    def _feed(self, layer: LayerWeights, normed: torch.Tensor) -> torch.Tensor:
+    def _pages(self, cache: KVCache, number: int) -> tuple[Floats, Floats]:
+        keys, values = cache.layer(number, self._layout)
+        return keys.numpy(), values.numpy()
+
+    def _feed(self, layer: LayerWeights, normed: Floats) -> Floats:
         """Return what the feed-forward part adds to the stream (rows, hidden)."""
-        gated = torch.empty(len(normed), self.shape.intermediate_size)
-        given, results, is_silu = (
-            layer.gate_up(normed, room=self._gates).numpy(),
-            gated.numpy(),
-            self.shape.activation == "silu",
-        )
-        _over_rows(gated, lambda part: gate(given[part], is_silu, results[part]))
-        return layer.down(gated)
+        gated = np.empty((len(normed), self.shape.intermediate_size), dtype=np.float32)
+        given = layer.gate_up(torch.from_numpy(normed), room=self._gates).numpy()
+        is_silu = self.shape.activation == "silu"
+        _over_rows(gated, lambda part: gate(given[part], is_silu, gated[part]))
+        update: Floats = layer.down(torch.from_numpy(gated)).numpy()
+        return update
 
 
-def _over_rows(tensor: torch.Tensor, work: Callable[[slice], None]) -> None:
-    """Call ``work`` with slices that together are all rows of a tensor, in several threads if it is large."""
-    over_rows(torch.get_num_threads() if tensor.numel() >= _WORTH_THREADS else 1, len(tensor), work)
+def _over_rows(array: Floats, work: Callable[[slice], None]) -> None:
+    """Call ``work`` with slices that together are all rows of an array, in several threads if it is large."""
+    over_rows(torch.get_num_threads() if array.size >= _WORTH_THREADS else 1, len(array), work)

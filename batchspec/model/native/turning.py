@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from batchspec.model.native.shape import Rotary
 
@@ -24,14 +26,14 @@ class Turns:
         self._cosine = torch.empty(0, head_dim // 2)
         self._sine = torch.empty(0, head_dim // 2)
 
-    def __call__(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def __call__(self, positions: torch.Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return cosine and sine, float32 (rows, D / 2), at int64 (rows,) positions."""
         while len(self._cosine) <= int(positions.max()):
             block = torch.arange(len(self._cosine), len(self._cosine) + _BLOCK, dtype=torch.float32)
             angles = block[:, None] * self._frequencies
             self._cosine = torch.cat([self._cosine, angles.cos()])
             self._sine = torch.cat([self._sine, angles.sin()])
-        return self._cosine[positions], self._sine[positions]
+        return self._cosine[positions].numpy(), self._sine[positions].numpy()
 
 
 def _frequencies(rotary: Rotary, head_dim: int) -> torch.Tensor:

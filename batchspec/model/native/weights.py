@@ -3,7 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from batchspec.model.linear import PackedLinear, pack_linear
 from batchspec.model.native.checkpoint import Checkpoint
@@ -11,6 +13,9 @@ from batchspec.model.native.families import Unknown
 from batchspec.model.native.shape import DecoderShape
 
 __all__ = ["DecoderWeights", "LayerWeights", "read_weights"]
+
+
+_NO_NORM = np.empty(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +34,15 @@ class LayerWeights:
         feed_out_norm: of what the feed-forward part adds.
     """
 
-    norm: torch.Tensor
+    norm: NDArray[np.float32]
     attention: PackedLinear
-    head_norms: torch.Tensor
+    head_norms: NDArray[np.float32]
     attention_out: PackedLinear
-    attention_out_norm: torch.Tensor
-    feed_norm: torch.Tensor
+    attention_out_norm: NDArray[np.float32]
+    feed_norm: NDArray[np.float32]
     gate_up: PackedLinear
     down: PackedLinear
-    feed_out_norm: torch.Tensor
+    feed_out_norm: NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,7 @@ class DecoderWeights:
 
     embedding: torch.Tensor
     layers: tuple[LayerWeights, ...]
-    norm: torch.Tensor
+    norm: NDArray[np.float32]
     head: PackedLinear
 
 
@@ -109,16 +114,19 @@ class _Reader:
             ),
             head_norms=self._head_norms(f"{name}.self_attn"),
             attention_out=self.linear([f"{name}.self_attn.o_proj"], hidden, heads),
-            attention_out_norm=self.norm(second, hidden) if has_more else torch.empty(0),
+            attention_out_norm=self.norm(second, hidden) if has_more else _NO_NORM,
             feed_norm=self.norm(f"{name}.pre_feedforward_layernorm" if has_more else second, hidden),
             gate_up=self.linear([f"{name}.mlp.{part}_proj" for part in ("gate", "up")], 2 * inner, hidden),
             down=self.linear([f"{name}.mlp.down_proj"], hidden, inner),
-            feed_out_norm=(self.norm(f"{name}.post_feedforward_layernorm", hidden) if has_more else torch.empty(0)),
+            feed_out_norm=self.norm(f"{name}.post_feedforward_layernorm", hidden) if has_more else _NO_NORM,
         )
 
-    def norm(self, name: str, width: int) -> torch.Tensor:
+    def norm(self, name: str, width: int) -> NDArray[np.float32]:
         """Return a norm's weights, offset included."""
-        return self._read([f"{name}.weight"], (width,)).float() + self._shape.norm_offset
+        weight: NDArray[np.float32] = (
+            self._read([f"{name}.weight"], (width,)).float() + self._shape.norm_offset
+        ).numpy()
+        return weight
 
     def linear(self, names: list[str], out_features: int, in_features: int) -> PackedLinear:
         """Return linear layers that read the same rows as one."""
@@ -127,11 +135,11 @@ class _Reader:
         bias = self._read(biases, (out_features,)) if self._names & set(biases) else None
         return pack_linear(weight, bias, packing=self._packing)
 
-    def _head_norms(self, name: str) -> torch.Tensor:
+    def _head_norms(self, name: str) -> NDArray[np.float32]:
         width = self._shape.head_dim
         if not self._shape.has_head_norms:
-            return torch.empty(0, width)
-        return torch.stack([self.norm(f"{name}.{part}_norm", width) for part in "qk"])
+            return np.empty((0, width), dtype=np.float32)
+        return np.stack([self.norm(f"{name}.{part}_norm", width) for part in "qk"])
 
     def _read(self, names: list[str], shape: tuple[int, ...]) -> torch.Tensor:
         missing = [name for name in names if name not in self._names]
