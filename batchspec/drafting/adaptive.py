@@ -51,6 +51,7 @@ class AdaptiveDrafter:
         self._drafting = deque([0.0], maxlen=_MOST_SAMPLES)  # seconds that the inner drafter took
         self._num_misses = 0  # decisions in a row by which drafting does not pay
         self._num_skipped = 0  # steps without asking since the last
+        self._is_warm = False  # whether drafts were verified already: the first time, code is loaded for that
         self._num_trials = 0  # since something paid
         self._num_untried = 0  # decisions against drafts since the last trial
 
@@ -121,9 +122,11 @@ class AdaptiveDrafter:
             draft = self._kept.get(id(outcome.sequence))
             if draft is not None and outcome.num_drafted and outcome.source == draft.source:
                 self.estimates.observe(draft, num_tried=outcome.num_drafted, num_accepted=outcome.num_accepted)
-        is_pure = num_rows == sum(1 + outcome.num_drafted for outcome in outcomes)
-        if is_pure and self._started is not None:
+        num_drafted = sum(outcome.num_drafted for outcome in outcomes)
+        is_pure = num_rows == len(outcomes) + num_drafted
+        if is_pure and self._started is not None and (self._is_warm or not num_drafted):
             self.costs.observe(num_rows=num_rows, seconds=self._clock() - self._started)
+        self._is_warm |= num_drafted > 0
 
     def end(self, sequence: Sequence) -> None:
         """Tell the inner drafter."""

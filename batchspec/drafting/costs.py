@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 __all__ = ["StepCosts"]
 
-_PER_DOUBLING = 2  # sizes that are told apart between a number of rows and its double
+_PER_DOUBLING = 4  # sizes that are told apart between a number of rows and its double
 _MOST_SAMPLES = 8
 _ENOUGH_SAMPLES = 3  # of a size, to be believed when they are slow
+_PLAUSIBLE = 1.1  # times as much for a row as in a smaller step, of which a row never takes less
 _MOST_GROWTH = 1.5  # of a step beyond the largest that was seen
 _MEMORY = 500  # steps after which a size that did not come again is forgotten: machines get busy, contexts grow
 
@@ -78,7 +79,11 @@ class StepCosts:
         sizes = [self._sizes[number] for number in sorted(self._sizes)]
         rows, seconds = (np.array(values) for values in zip(*(size.typical() for size in sizes), strict=True))
         enough = np.array([len(size.samples) >= _ENOUGH_SAMPLES for size in sizes])
-        if enough.sum() > 1 and not enough.all():
+        if enough.any() and not enough.all():
+            plausible = seconds / rows <= _PLAUSIBLE * np.minimum.accumulate(np.where(enough, seconds / rows, np.inf))
+            kept = enough | plausible
+            rows, seconds, enough = rows[kept], seconds[kept], enough[kept]
+        if enough.sum() > 1:
             expected = _along(rows, rows[enough], seconds[enough])
             seconds = np.where(enough, seconds, np.minimum(seconds, expected))
         return rows, np.minimum.accumulate(seconds[::-1])[::-1]

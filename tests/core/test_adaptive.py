@@ -61,6 +61,16 @@ def test_a_size_that_was_slow_once_is_tried_again() -> None:
     assert costs.by_rows()[12] == pytest.approx(9.0)
 
 
+def test_a_step_that_was_slower_than_so_many_rows_can_be_tells_nothing() -> None:
+    costs = StepCosts()
+    for _ in range(3):
+        costs.observe(num_rows=8, seconds=1.0)
+    costs.observe(num_rows=12, seconds=1.8)
+    assert costs.by_rows()[12] == pytest.approx(1.0)
+    costs.observe(num_rows=16, seconds=1.8)
+    assert costs.by_rows()[12] == pytest.approx(1.4)
+
+
 def test_no_size_is_taken_to_be_slower_than_a_larger_one() -> None:
     costs = StepCosts()
     for _ in range(3):
