@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable
 from collections.abc import Sequence as Many
 from dataclasses import replace
-from statistics import median
 
 from batchspec.drafting.choosing import choose
 from batchspec.drafting.costs import StepCosts
@@ -87,7 +86,7 @@ class AdaptiveDrafter:
         self._num_skipped += 1
         if self._num_misses >= _MISSES:
             plain = float(self.costs.by_rows()[num_sequences])
-            if self._num_skipped * _SHARE * plain < median(self._drafting):
+            if self._num_skipped * _SHARE * plain < self._usual_drafting():
                 return False
         self._num_skipped = 0
         return True
@@ -96,7 +95,7 @@ class AdaptiveDrafter:
         started = self._clock()
         drafts = self.inner.propose(decoding)
         survival = [self.estimates.survival(draft) for draft in drafts]
-        choice = choose(len(decoding), survival, self.costs, drafting=median(self._drafting))
+        choice = choose(len(decoding), survival, self.costs, drafting=self._usual_drafting())
         lengths = choice.lengths
         self._num_misses = 0 if choice.gain > 1 else self._num_misses + 1
         if any(lengths):
@@ -105,6 +104,10 @@ class AdaptiveDrafter:
             lengths = _trial(len(drafts), 1 + len(decoding) // _TRIALS)
         self._drafting.append(self._clock() - started)
         return [_cut(draft, length) for draft, length in zip(drafts, lengths, strict=True) if length]
+
+    def _usual_drafting(self) -> float:
+        """Return the median of the seconds that the inner drafter took."""
+        return sorted(self._drafting)[len(self._drafting) // 2]
 
     def _is_time_to_try(self) -> bool:
         """Whether to try drafts that do not pay; the longer nothing did, the more rarely."""

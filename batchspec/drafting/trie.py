@@ -6,6 +6,8 @@ repeated. Appending a token takes at most ``max_depth`` steps, whatever the text
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,7 @@ class Continuation:
     @property
     def expected(self) -> float:
         """Tokens that will be accepted, if texts go on as they did."""
-        return float(np.cumprod(self.token_probs).sum())
+        return sum(accumulate(self.token_probs, mul))
 
 
 NOTHING = Continuation(token_ids=[], token_probs=[], match_length=0)
