@@ -46,9 +46,10 @@ def choose(
     if not survival:
         return Choice(lengths=[], gain=1.0)
     seconds = costs.by_rows()
-    owners = np.array([len(each) for each in survival])
+    chances = survival[0] if len(survival) == 1 else np.concatenate(survival)
+    sizes = np.array([len(each) for each in survival])
     lengths = np.zeros(len(survival), dtype=np.int64)
-    gain: float = _best(num_sequences, np.concatenate(survival), owners, seconds, drafting, lengths)
+    gain = float(_best(num_sequences, chances, sizes, seconds, drafting, lengths))
     return Choice(lengths=lengths.tolist(), gain=gain)
 
 

@@ -37,7 +37,7 @@ class Continuation:
     @property
     def expected(self) -> float:
         """Tokens that will be accepted, if texts go on as they did."""
-        return sum(accumulate(self.token_probs, mul))
+        return float(sum(accumulate(self.token_probs, mul)))
 
 
 NOTHING = Continuation(token_ids=[], token_probs=[], match_length=0)
