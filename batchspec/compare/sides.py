@@ -68,8 +68,8 @@ def read_side(path: str) -> Side:
         first = lines.setdefault(row.custom_id, row.line)
         if first != row.line:
             raise UsageError(
-                f"{path} has the id {shown(row.custom_id)} in line {first} and in line {row.line}: requests are paired by "
-                "id, so give each one of its own"
+                f"{path} has the id {shown(row.custom_id)} in line {first} and in line {row.line}: requests are paired "
+                "by id, so give each one of its own"
             )
         if isinstance(row, SkippedRow):
             side.failed[row.custom_id] = row.message

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MODEL_IMPLS", "LoadedModel", "load_model", "resolve_device", "resolve_dtype"]
 
 _NONE = Trust()
+_MOST_TOKENS = 1_000_000  # of a prompt that is truncated, as far as its tokens fit in memory well
 MODEL_IMPLS = ("auto", "batchspec", "transformers")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -114,7 +115,11 @@ def load_model(
     parts = _load(source, model=model, dtype=choice.dtype, device=where, impl=impl, trust=trust)
     return LoadedModel(
         network=parts.network,
-        tokenizer=Tokenizer(parts.tokenizer, num_embeddings=parts.vocab_size),
+        tokenizer=Tokenizer(
+            parts.tokenizer,
+            num_embeddings=parts.vocab_size,
+            most_tokens=max(2 * parts.context_length, _MOST_TOKENS),
+        ),
         name=source.name,
         device=where,
         dtype=choice.dtype,

@@ -13,6 +13,8 @@ from batchspec.text import Decoder, IncrementalDecoder, text_after
 
 __all__ = ["Tokenizer"]
 
+_PIECE = 2**16  # characters
+
 
 class Tokenizer:
     """A transformers tokenizer behind the methods that the engine calls.
@@ -22,11 +24,20 @@ class Tokenizer:
         num_embeddings: token ids that the model can read, which may be fewer or more than the tokenizer's; None if
             that does not matter.
         template_seconds: that the chat template may take for one chat.
+        most_tokens: texts of more are refused before all of their tokens are in memory at once.
     """
 
-    def __init__(self, tokenizer: Any, *, num_embeddings: int | None = None, template_seconds: float = 10.0):
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        num_embeddings: int | None = None,
+        template_seconds: float = 10.0,
+        most_tokens: int = 1_000_000,
+    ):
         self._tokenizer = tokenizer
         self._watchdog = Watchdog(template_seconds)
+        self._most_tokens = most_tokens
         self._num_embeddings = len(tokenizer) if num_embeddings is None else num_embeddings
         self._tokenizer.model_max_length = sys.maxsize  # the engine has its own limit, and its own sentence about it
         self._token_bytes = TokenBytes(tokenizer)
@@ -55,6 +66,7 @@ class Tokenizer:
                 part, or a token that the model cannot read.
         """
         if isinstance(prompt, TextPrompt):
+            self._check_length(prompt.text, param="prompt")
             token_ids, param = self._ids(prompt.text, add_special_tokens=prompt.add_special_tokens), "prompt"
         elif isinstance(prompt, ChatPrompt):
             token_ids, param = self._encode_chat(prompt), "messages"
@@ -77,7 +89,25 @@ class Tokenizer:
                 code="unsupported_model",
             )
         text = render_chat(self._tokenizer, prompt, watchdog=self._watchdog)
+        self._check_length(text, param="messages")
         return self._ids(text, add_special_tokens=prompt.add_special_tokens)
+
+    def _check_length(self, text: str, *, param: str) -> None:
+        """Count the tokens of a very long text piece by piece: those of megabytes at once would take gigabytes.
+
+        Raises:
+            RequestError: there are more than any request may have.
+        """
+        num_tokens = 0
+        for start in range(0, len(text) if len(text) > _PIECE else 0, _PIECE):
+            num_tokens += len(self._ids(text[start : start + _PIECE], add_special_tokens=False))
+            if num_tokens > self._most_tokens:
+                raise RequestError(
+                    f"the prompt has more than {self._most_tokens:,} tokens, which is beyond the context of this model "
+                    f"and too many to truncate; shorten it, for its text has {len(text):,} characters",
+                    param=param,
+                    code="context_length_exceeded",
+                )
 
     def encode_plain(self, text: str) -> list[int]:
         """Return the token ids of a text, with no special tokens added."""

@@ -95,3 +95,11 @@ def test_token_id_outside_the_vocabulary(tokenizer: Tokenizer, token: int) -> No
 
 def test_token_ids_pass_through(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode(TokenPrompt(token_ids=(0, 257))) == [0, 257]
+
+
+def test_a_text_beyond_any_context_is_refused_before_its_tokens_are_in_memory() -> None:
+    tokenizer = Tokenizer(byte_tokenizer(), most_tokens=200_000)
+    assert len(tokenizer.encode(TextPrompt(text="x" * 150_000))) == 150_000
+    with pytest.raises(RequestError, match=r"more than 200,000 tokens.*its text has 5,000,000 characters") as caught:
+        tokenizer.encode(TextPrompt(text="x" * 5_000_000))
+    assert (caught.value.param, caught.value.code) == ("prompt", "context_length_exceeded")

@@ -75,7 +75,7 @@ class Groups:
         number = self._numbers.setdefault(name, len(self._numbers))
         if number == _MAX_GROUPS:
             raise UsageError(
-                f"the logs have more than {_MAX_GROUPS} different values of {self._by}, {shown(name)} being one of them: "
-                f"leave out --by {self._by}, or give fewer logs at once"
+                f"the logs have more than {_MAX_GROUPS} different values of {self._by}, {shown(name)} being one of "
+                f"them: leave out --by {self._by}, or give fewer logs at once"
             )
         return number
