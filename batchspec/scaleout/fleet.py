@@ -177,7 +177,7 @@ class Fleet:
         warn_at = time.monotonic() + _SECONDS_TO_GATHER
         while facts is None or (time.monotonic() < until and not all(each.is_ready for each in self._members.values())):
             if facts is None and time.monotonic() > warn_at:
-                self._say("no worker has started yet: waiting for the cluster to have room for one")
+                self._say("no worker is ready yet: it waits for room in the cluster or loads the model")
                 warn_at = math.inf
             for number, event in self._workers.wait(_SECONDS_OF_A_WAIT):
                 if isinstance(event, Facts):

@@ -1,7 +1,9 @@
 """A job on a Ray cluster: the same run directory, served by workers elsewhere."""
 
+import logging
 import os
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 from batchspec.errors import UsageError
@@ -44,7 +46,12 @@ def serve_on_ray(opened: OpenedJob, settings: RaySettings, *, watcher: Watcher) 
             or as ``run_job``.
     """
     settings.check()
-    ray = import_ray()
+    # Ray tells of lost processes on standard output, which is the report's. What matters of it, the watcher is told.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        return _serve(import_ray(), opened, settings, watcher=watcher)
+
+
+def _serve(ray: Ray, opened: OpenedJob, settings: RaySettings, *, watcher: Watcher) -> JobOutcome:
     close = _connect(ray)
     try:
         workers, num_workers = _workers(ray, opened, settings, on_close=close)
@@ -63,8 +70,8 @@ def _connect(ray: Ray) -> Callable[[], None]:
     address = os.environ.get("RAY_ADDRESS")
     local = {} if address else {"include_dashboard": False}
     try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
+    except Exception as error:  # of this very class, when a process of Ray's does not start
         where = f"the Ray cluster at RAY_ADDRESS={address} cannot be reached" if address else "Ray cannot be started"
         raise UsageError(f"{where} ({' '.join(str(error).split())[:200]}): check it with ray status") from error
     shutdown: Callable[[], None] = ray.shutdown

@@ -14,7 +14,7 @@ MIXED_ROWS: list[Any] = [
     {"custom_id": "samples", "prompt": _TEXT, "n": 2, "max_tokens": 12, "temperature": 0.9, "ignore_eos": True},
     "{not json",
     {"custom_id": "4", "prompt": "an id from another shard"},
-    {"question_id": 7, "category": "chat", "turns": ["Say hello.", "Say it again."], "max_tokens": 12},
+    {"question_id": 70, "category": "chat", "turns": ["Say hello.", "Say it again."], "max_tokens": 12},
     {"custom_id": "long", "prompt": "word " * 4000},
     {"prompt": f"{_TEXT} and no id", "max_tokens": 9, "temperature": 0.7, "category": "bare"},
     {"custom_id": "last", "prompt": _TEXT, "max_tokens": 20, "temperature": 0, "category": "bare"},
