@@ -11,6 +11,8 @@ from batchspec.report.logs.bootstrap import SEED, assign_units, interval, resamp
 
 __all__ = ["Intervals", "paired_intervals"]
 
+_AT_A_TIME = 256  # measures, so that memory does not grow with the number of categories
+
 Interval = tuple[float, float]
 
 
@@ -36,22 +38,24 @@ def paired_intervals(measures: Sequence[Measure], *, num_pairs: int) -> list[Int
         measures: over the same pairs, which are drawn as a whole.
         num_pairs: all of them, those that take no part in a measure included. Fewer than two tell nothing.
     """
-    if not measures or num_pairs < 2:
+    if num_pairs < 2:
         return [Intervals() for _ in measures]
-    generator = np.random.default_rng(SEED)
-    units = assign_units(num_pairs, generator)
-    tops, bottoms = (
-        _by_unit(np.concatenate([getattr(measure, name) for measure in measures]), units)
-        for name in ("numerators", "denominators")
-    )
-    drawn = resampled_ratios(tops, bottoms, generator)
-    return [_intervals(measure, drawn[:, 2 * i], drawn[:, 2 * i + 1]) for i, measure in enumerate(measures)]
+    found: list[Intervals] = []
+    for start in range(0, len(measures), _AT_A_TIME):
+        some = measures[start : start + _AT_A_TIME]
+        generator = np.random.default_rng(SEED)
+        units = assign_units(num_pairs, generator)
+        tops = np.concatenate([_by_unit(one.numerators, one.places, units) for one in some], axis=1)
+        bottoms = np.concatenate([_by_unit(one.denominators, one.places, units) for one in some], axis=1)
+        drawn = resampled_ratios(tops, bottoms, generator)
+        found += [_intervals(one, drawn[:, 2 * i], drawn[:, 2 * i + 1]) for i, one in enumerate(some)]
+    return found
 
 
-def _by_unit(rows: NDArray[np.float64], units: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return (units, rows): the sums of (rows, pairs) over the pairs of each unit."""
+def _by_unit(rows: NDArray[np.float64], places: NDArray[np.intp], units: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return (units, 2): the sums of (2, n) over the pairs of each unit that take part."""
     num_units = int(units.max()) + 1
-    return np.stack([np.bincount(units, weights=row, minlength=num_units) for row in rows], axis=1)
+    return np.stack([np.bincount(units[places], weights=row, minlength=num_units) for row in rows], axis=1)
 
 
 def _intervals(measure: Measure, first: NDArray[np.float64], second: NDArray[np.float64]) -> Intervals:

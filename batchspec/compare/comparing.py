@@ -7,7 +7,7 @@ from batchspec.compare.document import measure_document, pairs_document, run_doc
 from batchspec.compare.measures import all_measures
 from batchspec.compare.pairing import pair_runs
 from batchspec.compare.rundirs import changed_settings, whole_throughput
-from batchspec.compare.sides import read_side
+from batchspec.compare.sides import Side, read_side
 from batchspec.errors import UsageError
 from batchspec.report.logs.bootstrap import CONFIDENCE, NUM_RESAMPLES
 
@@ -27,6 +27,8 @@ def compare_runs(first: str, second: str) -> dict[str, Any]:
     if "-" in (first, second):
         raise UsageError("a run to compare cannot be standard input, as it is read twice: give a file")
     a, b = read_side(first), read_side(second)
+    for side in (a, b):
+        _check_served(side)
     if not a.requests.keys() & b.requests.keys():
         raise UsageError(
             f"{first} and {second} have no served request in common: runs are paired by custom_id, so compare two runs "
@@ -44,3 +46,11 @@ def compare_runs(first: str, second: str) -> dict[str, Any]:
         "texts": texts_document(paired),
         "bootstrap": {"num_resamples": NUM_RESAMPLES, "confidence": CONFIDENCE},
     }
+
+
+def _check_served(side: Side) -> None:
+    """Raise UsageError for a run of which nothing can be compared."""
+    if not side.requests:
+        nothing = "no row has an id" if side.num_without_id else "it holds no responses"
+        why = next((f"the first row failed with: {message}" for message in side.failed.values()), nothing)
+        raise UsageError(f"{side.path} has no served request that could be compared: {why}")

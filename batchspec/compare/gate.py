@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from batchspec.compare.measures import category_detail
 from batchspec.errors import UsageError
 from batchspec.requirements import Estimate, Judgement, Requirement, judge, parse_requirement
 
@@ -60,5 +61,5 @@ def _look_up(document: Mapping[str, Any], column: str) -> Callable[[Requirement]
 def _key(requirement: Requirement) -> tuple[str, str, str | None]:
     """Return name, weighting and detail of the measure that a requirement is about."""
     detail = None if requirement.position is None else str(requirement.position)
-    detail = detail if requirement.group is None else f"category {requirement.group}"
+    detail = detail if requirement.group is None else category_detail(requirement.group, detail)
     return requirement.quantity, requirement.weighting, detail

@@ -1,14 +1,14 @@
 """What is compared: ratios of sums over the pairs, each with its numerator and denominator in every pair."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batchspec.compare.sides import Numbers
 
-__all__ = ["Measure", "Pair", "all_measures"]
+__all__ = ["Measure", "Pair", "all_measures", "category_detail"]
 
 Ratio = tuple[float, float]
 Ratios = list[tuple[Ratio, Ratio] | None]
@@ -42,18 +42,23 @@ class Measure:
         weighting: ``pooled``, a ratio of sums; or ``mean_over_requests``, of those that have a ratio of their own.
         detail: which position, category or part of the pairs; None for all.
         offset: added to the ratio.
-        numerators: (2, pairs), zero where a pair does not take part.
-        denominators: (2, pairs), likewise.
-        num_pairs: pairs that take part.
+        places: (n,), which pairs take part.
+        numerators: (2, n), of these in both runs.
+        denominators: (2, n), likewise.
     """
 
     name: str
     weighting: str = "pooled"
     detail: str | None = None
     offset: float = 0.0
+    places: NDArray[np.intp]
     numerators: NDArray[np.float64]
     denominators: NDArray[np.float64]
-    num_pairs: int
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs that take part."""
+        return len(self.places)
 
     @property
     def values(self) -> tuple[float | None, float | None]:
@@ -68,21 +73,19 @@ class Measure:
 def all_measures(pairs: Sequence[Pair]) -> Iterator[Measure]:
     """Yield what both runs tell for at least one request; a pair that one run does not tell takes no part."""
     lengths = [_both(pair, "accepted", "steps") for pair in pairs]
-    rates = [_both(pair, "accepted", "drafted") for pair in pairs]
-    emitted = [_both(pair, "emitted", "decode_steps") for pair in pairs]
-    yield from _measure("mean_acceptance_length", lengths, offset=1.0)
-    yield from _measure("mean_acceptance_length", _means(lengths, offset=1.0), weighting="mean_over_requests")
-    yield from _measure("draft_acceptance_rate", rates)
-    yield from _measure("draft_acceptance_rate", _means(rates), weighting="mean_over_requests")
-    yield from _measure("tokens_per_decode_step", emitted)
-    yield from _measure("tokens_per_decode_step", _means(emitted), weighting="mean_over_requests")
+    ratios = [*_ratios(pairs, lengths)]
+    positions = [
+        measure
+        for position in range(_num_positions(pairs))
+        for measure in _measure("marginal_rate", [_at(pair, position) for pair in pairs], detail=str(position))
+    ]
+    yield from ratios
     same = [pair.is_same_text for pair in pairs]
     if True in same and False in same:
         chosen = [ratio if is_same else None for ratio, is_same in zip(lengths, same, strict=True)]
         yield from _measure("mean_acceptance_length", chosen, offset=1.0, detail="equal texts")
-    yield from _by_category(pairs, lengths)
-    for position in range(_num_positions(pairs)):
-        yield from _measure("marginal_rate", [_at(pair, position) for pair in pairs], detail=str(position))
+    yield from positions
+    yield from _by_category(pairs, [*ratios, *positions])
     first_tokens = [
         None if pair.first_token_ms is None else ((pair.first_token_ms[0], 1.0), (pair.first_token_ms[1], 1.0))
         for pair in pairs
@@ -91,21 +94,32 @@ def all_measures(pairs: Sequence[Pair]) -> Iterator[Measure]:
     yield from _measure("time_to_first_token_ms", first_tokens, weighting="mean_over_requests")
 
 
+def _ratios(pairs: Sequence[Pair], lengths: Ratios) -> Iterator[Measure]:
+    rates = [_both(pair, "accepted", "drafted") for pair in pairs]
+    emitted = [_both(pair, "emitted", "decode_steps") for pair in pairs]
+    yield from _measure("mean_acceptance_length", lengths, offset=1.0)
+    yield from _measure("mean_acceptance_length", _means(lengths, offset=1.0), weighting="mean_over_requests")
+    yield from _measure("draft_acceptance_rate", rates)
+    yield from _measure("draft_acceptance_rate", _means(rates), weighting="mean_over_requests")
+    yield from _measure("tokens_per_decode_step", emitted)
+    yield from _measure("tokens_per_decode_step", _means(emitted), weighting="mean_over_requests")
+
+
 def _measure(
     name: str, ratios: Ratios, *, weighting: str = "pooled", offset: float = 0.0, detail: str | None = None
 ) -> Iterator[Measure]:
     """Yield the measure, or nothing when no pair takes part."""
-    num_pairs = sum(ratio is not None for ratio in ratios)
-    if num_pairs:
-        table = np.array([ratio or ((0.0, 0.0), (0.0, 0.0)) for ratio in ratios], dtype=np.float64)
+    places = [place for place, ratio in enumerate(ratios) if ratio is not None]
+    if places:
+        table = np.array([ratios[place] for place in places], dtype=np.float64)
         yield Measure(
             name=name,
             weighting=weighting,
             detail=detail,
             offset=offset,
+            places=np.array(places),
             numerators=table[:, :, 0].T,
             denominators=table[:, :, 1].T,
-            num_pairs=num_pairs,
         )
 
 
@@ -125,13 +139,28 @@ def _means(ratios: Ratios, *, offset: float = 0.0) -> Ratios:
     return [None if pair is None else (own(pair[0]), own(pair[1])) for pair in ratios]
 
 
-def _by_category(pairs: Sequence[Pair], lengths: Ratios) -> Iterator[Measure]:
-    """Yield the acceptance length of every category, as the first run names them."""
-    categories = [pair.numbers[0].category for pair in pairs]
-    names = sorted({name for name in categories if name is not None})
-    for name in names:
-        chosen = [ratio if category == name else None for ratio, category in zip(lengths, categories, strict=True)]
-        yield from _measure("mean_acceptance_length", chosen, offset=1.0, detail=f"category {name}")
+def _by_category(pairs: Sequence[Pair], measures: Sequence[Measure]) -> Iterator[Measure]:
+    """Yield the measures over the pairs of every category, as the first run names them."""
+    names = [pair.numbers[0].category for pair in pairs]
+    known = sorted({name for name in names if name is not None})
+    number_of = {name: number for number, name in enumerate(known)}
+    numbers = np.array([-1 if name is None else number_of[name] for name in names])
+    for name, number in number_of.items():
+        for measure in measures:
+            chosen = numbers[measure.places] == number
+            if chosen.any():
+                yield replace(
+                    measure,
+                    detail=category_detail(name, measure.detail),
+                    places=measure.places[chosen],
+                    numerators=measure.numerators[:, chosen],
+                    denominators=measure.denominators[:, chosen],
+                )
+
+
+def category_detail(name: str, position: str | None) -> str:
+    """Return the detail of a measure over one category, and at one position if one is given."""
+    return f"category {name}" if position is None else f"category {name}, position {position}"
 
 
 def _num_positions(pairs: Sequence[Pair]) -> int:

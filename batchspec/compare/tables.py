@@ -21,6 +21,8 @@ _LABELS = {
 _WEIGHTINGS = {"pooled": "pooled", "mean_over_requests": "mean"}
 _SPEED = ("ms_per_output_token", "time_to_first_token_ms")
 _SHARES = ("draft_acceptance_rate", "marginal_rate")
+_CATEGORY = "category "
+_NUMBERS = tuple(Column(header=header) for header in ("A", "B", "B - A", "95 % interval", "pairs"))
 _DEFINED = ("mean_acceptance_length", "draft_acceptance_rate", "tokens_per_decode_step")
 
 
@@ -29,15 +31,17 @@ def comparison_parts(document: Mapping[str, Any]) -> Iterator[Part]:
     yield Paragraph(text="\n".join(_about(document)))
     measures: Sequence[Mapping[str, Any]] = document["measures"]
     speed = [one for one in measures if one["name"] in _SPEED]
-    positions = [one for one in measures if one["name"] == "marginal_rate"]
-    categories = [one for one in measures if (one["detail"] or "").startswith("category ")]
-    others = [one for one in measures if one not in speed and one not in positions and one not in categories]
-    others += categories if len(categories) > 1 else []
+    by_category = [one for one in measures if _is_of_category(one)]
+    positions = [one for one in measures if one["name"] == "marginal_rate" and one not in by_category]
+    others = [one for one in measures if one not in speed and one not in positions and one not in by_category]
     if others:
         yield _table("Acceptance", others, notes=_notes(document, others))
         yield from (Paragraph(text=_verdict(one)) for one in others[:1] if one["name"] == "mean_acceptance_length")
     else:
         yield Paragraph(text="No acceptance to compare: no request has metrics in both runs.")
+    lengths = [one for one in by_category if (one["name"], one["weighting"]) == ("mean_acceptance_length", "pooled")]
+    if len(lengths) > 1:
+        yield _category_table(lengths)
     if positions:
         yield _table("Acceptance by position in the draft", positions, notes=tuple(_position_notes(document)))
     if speed:
@@ -73,31 +77,36 @@ def _listed(named: Sequence[str], number: int) -> str:
 def _table(title: str, measures: Sequence[Mapping[str, Any]], *, notes: tuple[str, ...]) -> Table:
     return Table(
         title=title,
-        columns=(
-            Column(header="", is_text=True),
-            Column(header="", is_text=True),
-            Column(header="A"),
-            Column(header="B"),
-            Column(header="B - A"),
-            Column(header="95 % interval"),
-            Column(header="pairs"),
-        ),
-        rows=tuple(map(_row, measures)),
+        columns=(Column(header="", is_text=True), Column(header="", is_text=True), *_NUMBERS),
+        rows=tuple((_label(one), _kind(one), *_numbers(one)) for one in measures),
         notes=notes,
     )
 
 
-def _row(measure: Mapping[str, Any]) -> tuple[str, ...]:
-    form = _form(measure["name"])
-    return (
-        _LABELS[measure["name"]] if measure["name"] != "marginal_rate" else f"position {measure['detail']}",
-        _kind(measure),
-        form(measure["a"]["value"]),
-        form(measure["b"]["value"]),
-        _signed(measure["difference"]["value"], form),
-        _interval(measure["difference"], form),
-        count(measure["num_pairs"]),
+def _category_table(measures: Sequence[Mapping[str, Any]]) -> Table:
+    return Table(
+        title="Acceptance length by category, pooled",
+        columns=(Column(header="category", is_text=True), *_NUMBERS),
+        rows=tuple((printable(one["detail"].removeprefix(_CATEGORY)), *_numbers(one)) for one in measures),
+        notes=("the other numbers of the categories are in --json, and --require asks for them",),
     )
+
+
+def _is_of_category(measure: Mapping[str, Any]) -> bool:
+    return (measure["detail"] or "").startswith(_CATEGORY)
+
+
+def _label(measure: Mapping[str, Any]) -> str:
+    return _LABELS[measure["name"]] if measure["name"] != "marginal_rate" else f"position {measure['detail']}"
+
+
+def _numbers(measure: Mapping[str, Any]) -> Iterator[str]:
+    form = _form(measure["name"])
+    yield form(measure["a"]["value"])
+    yield form(measure["b"]["value"])
+    yield _signed(measure["difference"]["value"], form)
+    yield _interval(measure["difference"], form)
+    yield count(measure["num_pairs"])
 
 
 def _kind(measure: Mapping[str, Any]) -> str:

@@ -122,6 +122,31 @@ def test_the_gate(
     assert err.startswith(f"batchspec: requirement {requirement} failed") if status else not err
 
 
+@pytest.mark.parametrize(
+    ("requirement", "value"),
+    [
+        ("category:code:acceptance_length>=9", 3.0),
+        ("category:code:mean:acceptance_length>=9", 3.0),
+        ("category:code:acceptance_rate>=9", 2 / 3),
+        ("category:code:position[2]>=9", 0.0),
+        ("ratio:category:chat:acceptance_length>=9", 0.5),
+    ],
+)
+def test_a_gate_on_a_category_is_told_the_value(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    requirement: str,
+    value: float,
+) -> None:
+    old = [answer("1", [(3, 3)], category="code"), answer("2", [(3, 3)], category="chat")]
+    new = [answer("1", [(3, 2)], category="code"), answer("2", [(3, 1)], category="chat")]
+    paths = write_run(tmp_path / "a.jsonl", old), write_run(tmp_path / "b.jsonl", new)
+    _, out, _ = call(monkeypatch, capsys, "compare", *paths, "--json", "--require", requirement)
+    (judged,) = orjson.loads(out)["requirements"]
+    assert judged["value"] == value
+
+
 MISTAKES: list[tuple[list[str], str]] = [
     ([oracle("none"), "missing.jsonl"], "missing.jsonl cannot be read"),
     ([oracle("none"), "."], "is a directory without responses.jsonl"),
@@ -146,9 +171,29 @@ def test_a_mistake_is_one_sentence(
     assert expected in err
 
 
+def test_a_run_of_which_nothing_was_served_says_why(tmp_path: Path) -> None:
+    good = write_run(tmp_path / "good.jsonl", [answer("1")])
+    for name, rows, expected in (
+        (
+            "failed",
+            [failure("1")],
+            "failed.jsonl has no served request that could be compared: the first row failed with: no",
+        ),
+        (
+            "wrong",
+            [answer("1", [(3, 1)], beside={"num_decode_steps": 9, "num_discarded_tokens": 0})],
+            "failed with: completion_tokens is 10, but",
+        ),
+        ("empty", [], "it holds no responses"),
+        ("nameless", [{key: value for key, value in answer("1").items() if key != "custom_id"}], "no row has an id"),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            compare_runs(good, write_run(tmp_path / f"{name}.jsonl", rows))
+
+
 def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
     twice = write_run(tmp_path / "a.jsonl", [answer("1"), answer("2"), answer("1")])
-    with pytest.raises(UsageError, match="has the id '1' in line 1 and in line 3"):
+    with pytest.raises(UsageError, match='has the id "1" in line 1 and in line 3'):
         compare_runs(twice, twice)
 
 

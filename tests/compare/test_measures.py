@@ -122,6 +122,37 @@ def test_categories_equal_texts_and_the_honest_length(tmp_path: Path) -> None:
     assert found(document, "tokens_per_decode_step")["a"]["value"] == (6 + 4) / 8
 
 
+def test_a_category_has_every_number_that_all_have(tmp_path: Path) -> None:
+    """They are what a comparison of its requests alone says."""
+    first, second = ([(3, 3), (3, 1)], [(3, 0)]), ([(3, 2)], [(3, 1), (2, 2)])
+
+    def runs(name: str, *, only_code: bool) -> str:
+        rows = [
+            answer(
+                f"{place}{i}",
+                steps,
+                category=category,
+                beside={"num_decode_steps": len(steps), "num_discarded_tokens": 0},
+                tokens=1 + len(steps) + sum(accepted for _, accepted in steps),
+            )
+            for i, steps in enumerate(first if name == "a" else second)
+            for place, category in (("x", "code"), ("y", "code"), ("z", "chat"))
+            if category == "code" or not only_code
+        ]
+        return write_run(tmp_path / f"{name}{only_code}.jsonl", rows)
+
+    whole = compare_runs(runs("a", only_code=False), runs("b", only_code=False))
+    alone = compare_runs(runs("a", only_code=True), runs("b", only_code=True))
+    of_code = [one for one in whole["measures"] if (one["detail"] or "").startswith("category code")]
+    expected = [one for one in alone["measures"] if not (one["detail"] or "").startswith("category")]
+    assert len(of_code) == len(expected) == 9
+    for one, other in zip(of_code, expected, strict=True):
+        position = "" if other["detail"] is None else f", position {other['detail']}"
+        assert one["detail"] == f"category code{position}"
+        assert (one["name"], one["weighting"], one["num_pairs"]) == (other["name"], other["weighting"], 4)
+        assert [one[run]["value"] for run in ("a", "b")] == [other[run]["value"] for run in ("a", "b")]
+
+
 def test_times_are_pooled_over_the_gaps(tmp_path: Path) -> None:
     def run(name: str, factor: float) -> str:
         times = [(20.0, 90.0, 10), (40.0, 400.0, 5), (10.0, 0.0, 1)]
@@ -141,7 +172,7 @@ def test_times_are_pooled_over_the_gaps(tmp_path: Path) -> None:
 
 def measure(first: list[float], second: list[float]) -> Measure:
     tops = np.array([first, second])
-    return Measure(name="x", numerators=tops, denominators=np.ones_like(tops), num_pairs=len(first))
+    return Measure(name="x", places=np.arange(len(first)), numerators=tops, denominators=np.ones_like(tops))
 
 
 def test_a_constant_difference_is_certain_although_the_values_are_not() -> None:
