@@ -71,6 +71,7 @@ def replay(
     from batchspec.replay.costs import read_costs
     from batchspec.replay.gate import judge_replay, parse_replay_requirements
     from batchspec.replay.grid import parse_config, parse_lengths, parse_methods, settings_for
+    from batchspec.replay.remarks import left_out_sentences
     from batchspec.replay.replaying import replay_logs
     from batchspec.replay.settings import ReplaySettings
     from batchspec.replay.tables import replay_parts
@@ -100,10 +101,10 @@ def replay(
     judged = judge_replay(requirements, document)
     document["requirements"] = [one.document() for one in judged]
     print_result(document, replay_parts(document, histograms=histogram), as_json=as_json)
-    failed = [one for one in judged if not one.holds]
-    for one in failed:
-        remark(one.sentence())
-    return int(bool(failed))
+    remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
+    for sentence in remarks:
+        remark(sentence)
+    return int(bool(remarks))
 
 
 def _open_draft_model(model: str | None) -> "Teacher":

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["OpenStreams", "is_chunk", "is_one_stream", "merge_chunks"]
+__all__ = ["OpenStreams", "Stream", "is_chunk", "is_one_stream", "merge_chunks"]
 
 _CONTENT = frozenset({"delta", "message", "text", "logprobs", "token_ids", "content", "prompt_token_ids"})
 _MAX_OPEN = 4096
@@ -54,8 +54,12 @@ def _merge(merged: dict[str, Any], choices: dict[int, dict[str, Any]], chunk: Ma
             choices.setdefault(index if type(index) is int else 0, {}).update(told)
 
 
-class _Stream:
-    """One response whose chunks are coming in."""
+class Stream:
+    """One response whose chunks are coming in; a subclass may keep more of them.
+
+    Args:
+        line: of the first chunk.
+    """
 
     __slots__ = ("_choices", "_merged", "line")
 
@@ -65,6 +69,7 @@ class _Stream:
         self._choices: dict[int, dict[str, Any]] = {}
 
     def add(self, chunk: Mapping[str, Any]) -> None:
+        """Take the next chunk in."""
         _merge(self._merged, self._choices, chunk)
 
     @property
@@ -79,7 +84,8 @@ class _Stream:
             return True
         return bool(self._choices) and all("finish_reason" in choice for choice in self._choices.values())
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> Any:
+        """Return what the chunks make: one response."""
         return self._merged | {"choices": list(self._choices.values())}
 
 
@@ -88,34 +94,38 @@ class OpenStreams:
 
     A stream is over where its last chunk says that nothing follows (``[DONE]``, or the end of the log), since the
     numbers come after the choices have ended. At most 4,096 are kept open, the finished ones given out first.
+
+    Args:
+        kind: what takes in the chunks of one of them.
     """
 
-    def __init__(self) -> None:
-        self._streams: dict[str, _Stream] = {}
+    def __init__(self, kind: type[Stream] = Stream) -> None:
+        self._kind = kind
+        self._streams: dict[str, Stream] = {}
 
     def __contains__(self, row: Mapping[str, Any]) -> bool:
         return bool(self._streams) and bool(_key(row)) and _key(row) in self._streams
 
-    def add(self, chunk: Mapping[str, Any], *, line: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    def add(self, chunk: Mapping[str, Any], *, line: int) -> Iterator[tuple[int, Any]]:
         """Take a chunk in; yield (line of its first chunk, response) of a stream that is over or must make room."""
         key = _key(chunk)
         if key in self._streams and self._streams[key].is_over:
             yield self._close(key)
-        self._streams.setdefault(key, _Stream(line)).add(chunk)
+        self._streams.setdefault(key, self._kind(line)).add(chunk)
         if len(self._streams) > _MAX_OPEN:
             finished = (key for key, open_stream in self._streams.items() if open_stream.is_finished)
             yield self._close(next(finished, next(iter(self._streams))))
 
-    def done(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def done(self) -> Iterator[tuple[int, Any]]:
         """Yield what a ``[DONE]`` ends: the finished streams, or the only one."""
         keys = [key for key, stream in self._streams.items() if stream.is_finished or len(self._streams) == 1]
         yield from map(self._close, keys)
 
-    def end(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def end(self) -> Iterator[tuple[int, Any]]:
         """Yield whatever the log's end leaves open."""
         yield from map(self._close, list(self._streams))
 
-    def _close(self, key: str) -> tuple[int, dict[str, Any]]:
+    def _close(self, key: str) -> tuple[int, Any]:
         stream = self._streams.pop(key)
         return stream.line, stream.body()
 

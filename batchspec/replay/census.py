@@ -99,7 +99,6 @@ class Census:
 _REMEDIES = {
     Cause.ERROR: "the request was not served",
     Cause.MALFORMED: "give responses, as batch lines or as plain bodies, one a line",
-    Cause.CHUNK: "give every stream as the list of its chunks, in one row",
     Cause.NO_TOKEN_IDS: "run with --level detailed, ask for return_token_ids, or give --tokenizer and --prompts",
     Cause.NO_PROMPT: "give the requests with --prompts",
     Cause.CHAT: "only its template knows the prompt's tokens: ask for return_token_ids",

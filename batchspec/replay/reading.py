@@ -1,24 +1,17 @@
 """From the rows of a log to the outputs in them; a row without token ids is named, never guessed."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-import orjson
-
-from batchspec.errors import RequestError
-from batchspec.files.decode import decode_row
 from batchspec.files.finished import record_index
 from batchspec.files.source import Row
-from batchspec.ingest.streams import is_chunk
 from batchspec.replay.choices import Unfit
 from batchspec.replay.recorded import NO_INDEX, Cause, LeftOut, Recorded
 from batchspec.replay.retokenise import Retokeniser
+from batchspec.replay.rows import LogRow, whole_rows
 from batchspec.replay.texts import Text, texts_of
 
 __all__ = ["Reader"]
-
-_NESTED = ("response", "error", "sampling")  # kept as JSON text in Parquet files
 
 
 class Reader:
@@ -40,11 +33,9 @@ class Reader:
         Args:
             rows: of the log, as ``InputSource.rows`` yields them.
         """
-        for line, content in rows:
-            try:
-                row = _Row.of(content)
-            except Unfit as unfit:
-                yield LeftOut(line=line, cause=unfit.cause)
+        for line, row in whole_rows(rows):
+            if isinstance(row, Unfit):
+                yield LeftOut(line=line, cause=row.cause)
                 continue
             try:
                 texts = self._texts(row)
@@ -56,7 +47,7 @@ class Reader:
                 yield replace(one, sampling=row.sampling) if self._keeps_sampling else one
             self._num_rows += 1
 
-    def _texts(self, row: "_Row") -> list[Text]:
+    def _texts(self, row: LogRow) -> list[Text]:
         """Return the row's outputs, or raise Unfit."""
         if row.is_error:
             raise Unfit(Cause.ERROR)
@@ -68,70 +59,7 @@ class Reader:
             return self._retokeniser.texts_of(row.body, custom_id=row.custom_id)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
-    """A row, whatever stands around the response.
-
-    Attributes:
-        body: of the response.
-        outer: the line around it; the body itself where there is none.
-        is_error: whether the request was not served.
-    """
-
-    body: Any
-    outer: Mapping[str, Any]
-    is_error: bool
-
-    @classmethod
-    def of(cls, content: bytes | dict[str, Any] | RequestError | None) -> "_Row":
-        """Return the row that a line or a Parquet row holds, or raise Unfit."""
-        try:
-            if isinstance(content, RequestError):
-                raise content
-            outer = _unpacked(content) if isinstance(content, dict) else decode_row(content)
-        except RequestError:
-            raise Unfit(Cause.MALFORMED) from None
-        if "response" not in outer and is_chunk(outer):
-            raise Unfit(Cause.CHUNK)
-        response = outer.get("response", outer)
-        if not isinstance(response, dict):
-            return cls(body=None, outer=outer, is_error=bool(outer.get("error")))
-        body = response.get("body", response)
-        is_error = bool(outer.get("error")) or response.get("status_code", 200) != 200
-        return cls(body=body, outer=outer, is_error=is_error or (isinstance(body, dict) and bool(body.get("error"))))
-
-    @property
-    def custom_id(self) -> str | None:
-        """The request's name; that of the response where there is none."""
-        inner = self.body.get("id") if isinstance(self.body, dict) else None
-        found = self.outer.get("custom_id", inner)
-        return found if isinstance(found, str) else None
-
-    @property
-    def sampling(self) -> Mapping[str, Any] | None:
-        """What our own records tell of the request; None in those of others."""
-        found = self.outer.get("sampling")
-        return found if isinstance(found, dict) else None
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether several choices are the turns of a conversation: in our own records, unless it asked for samples."""
-        return self.sampling is not None and self.sampling.get("n", 1) == 1
-
-
-def _unpacked(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of a Parquet file with what is kept as JSON text decoded."""
-    return {name: _decoded(value) if name in _NESTED else value for name, value in row.items()}
-
-
-def _decoded(value: Any) -> Any:
-    try:
-        return orjson.loads(value) if isinstance(value, str) else value
-    except orjson.JSONDecodeError:
-        return value
-
-
-def _recorded(text: Text, row: _Row, *, line: int, number: int) -> Recorded:
+def _recorded(text: Text, row: LogRow, *, line: int, number: int) -> Recorded:
     index, category = record_index(row.outer), row.outer.get("category")
     return Recorded(
         prompt=text.prompt,

@@ -55,7 +55,6 @@ class Cause(StrEnum):
 
     ERROR = "error"
     MALFORMED = "not a response"
-    CHUNK = "a chunk of a stream"
     NO_TOKEN_IDS = "no token ids"
     NO_PROMPT = "no prompt"
     CHAT = "a chat as text"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from batchspec.files.sequences import sequences_in
+from batchspec.ingest.streams import is_one_stream
 from batchspec.replay.choices import Unfit, choices_of, malformed
 from batchspec.replay.recorded import NOTHING, Cause, Tokens
 from batchspec.replay.streams import merged
@@ -36,6 +37,8 @@ def texts_of(body: Any, *, has_turns: bool) -> list[Text]:
     Raises:
         Unfit: a prompt or an output has no token ids, there is no output, or the body is not a response.
     """
+    if isinstance(body, list) and not (all(isinstance(chunk, dict) for chunk in body) and is_one_stream(body)):
+        malformed()
     whole = merged(body) if isinstance(body, list) else body
     sequences = sequences_in(whole)
     return some(_detailed(sequences) if sequences is not None else _returned(whole, has_turns=has_turns))

@@ -216,7 +216,7 @@ def test_llama_cpps_timings_of_every_chunk_are_those_of_the_last(tmp_path: Path,
 
 @pytest.mark.parametrize("form", FORMS)
 def test_tensorrt_tells_its_numbers_where_a_choice_ends(tmp_path: Path, form: Any) -> None:
-    told = {"total_accepted_draft_tokens": 30, "total_draft_tokens": 60, "num_spec_steps": 20}
+    told: dict[str, Any] = {"total_accepted_draft_tokens": 30, "total_draft_tokens": 60, "num_spec_steps": 20}
     told |= {"acceptance_histogram": [8, 0, 6, 6], "num_spec_tokens": 3}
     said = {"index": 1, "delta": {"content": "x"}, "finish_reason": None}
     other = {"index": 0, "delta": {"content": "y"}, "finish_reason": "stop"}

@@ -16,7 +16,9 @@ from batchspec.replay.replaying import replay_logs
 from batchspec.replay.settings import ReplaySettings
 from batchspec.replay.trace import NO_LIMIT, Trace, take_steps
 
-__all__ = ["by_lookups", "config_of", "left_out_in", "recorded_in", "replayed", "write_log"]
+__all__ = ["ORACLE", "by_lookups", "config_of", "left_out_in", "recorded_in", "replayed", "write_log"]
+
+ORACLE = Path(__file__).parents[1] / "data" / "oracle"
 
 
 def write_log(path: Path, rows: Iterable[Any]) -> Path:

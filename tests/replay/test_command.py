@@ -231,3 +231,18 @@ def test_the_speed_is_printed() -> None:
     assert "tokens/s" in first
     assert "k 1 to 2" in second
     assert memory.startswith("most memory: ")
+
+
+def test_rows_that_are_no_responses_are_named_and_are_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = LOG.read_text().splitlines()
+    text = {"custom_id": "text", "choices": [{"text": "x"}]}
+    log = write_log(tmp_path / "log.jsonl", [*lines[:3], text])
+    arguments = (str(log), "--num-speculative-tokens", "2", "--json")
+    assert call(monkeypatch, capsys, *arguments)[0] == 0
+    write_log(log, [*lines[:3], lines[3][:-9]])
+    status, out, err = call(monkeypatch, capsys, *arguments)
+    assert status == 1
+    assert json.loads(out)["replayed"]["num_requests"] == 3
+    assert err == f"batchspec: rows that are no responses are left out: {log} line 4\n"

@@ -1,5 +1,7 @@
 """Token ids from responses of every shape; a row without them is named with what is missing, never guessed."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from batchspec.testing import TableModel
 from tests.core.runs import ask, ask_chat, checked_engine, serve
 from tests.core.scripts import counting_drafter
 
-from .logs import left_out_in, recorded_in, write_log
+from .logs import ORACLE, left_out_in, recorded_in, write_log
 
 
 def ids_of(recorded: list[Recorded]) -> list[tuple[list[int], list[int], list[int], int]]:
@@ -113,6 +115,54 @@ def test_a_stream_is_put_together(tmp_path: Path, level: Level) -> None:
     assert [each[3] for each in ids_of(streamed)] == [each[3] for each in ids_of(at_once)]
 
 
+CAPTURED = json.loads((ORACLE / "ngram_k3_n1-3" / "stream.json").read_text())
+FORMS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "chunks": lambda chunks: [chunk for chunk in chunks if chunk != "[DONE]"],
+    "events": lambda chunks: [": wait", *(f"data: {as_text(chunk)}" for chunk in chunks), ""],
+    "a list": lambda chunks: [[chunk for chunk in chunks if chunk != "[DONE]"]],
+    "a line around a list": lambda chunks: [line(chunks)],
+    "a line around text": lambda chunks: [line("".join(f"data: {as_text(chunk)}\n\n" for chunk in chunks))],
+    "a response that is a list": lambda chunks: [{"custom_id": "a", "response": chunks}],
+}
+
+
+def as_text(chunk: Any) -> str:
+    return chunk if isinstance(chunk, str) else json.dumps(chunk)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_servers_stream_is_the_same_in_every_form(tmp_path: Path, form: str) -> None:
+    for name in ("usage", "no_usage"):
+        chunks = CAPTURED[name]
+        parts = [choice["token_ids"] for chunk in chunks if chunk != "[DONE]" for choice in chunk["choices"]]
+        rows = [body(choice(), id="first"), *FORMS[form](chunks), body(choice(), id="last")]
+        found = recorded_in(write_log(tmp_path / f"{name}.jsonl", rows))
+        assert len(found) == 3
+        (one,) = [each for each in found if each.custom_id not in ("first", "last")]
+        assert one.output.tolist() == [token_id for ids in parts for token_id in ids or ()]
+        assert len(one.output) > 10
+        assert one.prompt.tolist() == chunks[0]["choices"][0]["prompt_token_ids"]
+        assert one.line == (3 if form == "events" else 2)
+
+
+def test_streams_whose_chunks_are_mixed_are_told_apart(tmp_path: Path) -> None:
+    one, other = (FORMS["chunks"](CAPTURED[name]) for name in ("usage", "no_usage"))
+    mixed = [chunk | {"category": "code"} for pair in zip(one, other, strict=False) for chunk in pair]
+    found = recorded_in(write_log(tmp_path / "log.jsonl", [*mixed, *one[len(other) :], *other[len(one) :]]))
+    assert [each.custom_id for each in found] == [one[0]["id"], other[0]["id"]]
+    assert [each.category for each in found] == ["code", "code"]
+    for each, chunks in zip(found, (one, other), strict=True):
+        (alone,) = recorded_in(write_log(tmp_path / "alone.jsonl", chunks))
+        assert each.output.tolist() == alone.output.tolist()
+
+
+def test_a_stream_that_broke_off_with_an_error_is_one(tmp_path: Path) -> None:
+    chunks = [*FORMS["chunks"](CAPTURED["usage"])[:3]]
+    chunks.append(chunks[-1] | {"error": {"message": "lost"}})
+    path = write_log(tmp_path / "log.jsonl", chunks)
+    assert left_out_in(path) == [(1, "error", chunks[0]["id"])]
+
+
 def test_an_empty_prompt_of_a_stream_is_one(tmp_path: Path) -> None:
     chunk = {"choices": [{"index": 0, "text": "x", "token_ids": [3], "prompt_token_ids": []}]}
     more = {"choices": [{"index": 0, "text": "y", "token_ids": [4, 5]}], "prompt_token_ids": None}
@@ -156,9 +206,10 @@ FAULTS: dict[str, tuple[Any, str, str | None]] = {
         "not a response",
         "a",
     ),
-    "a chunk by itself": (body(choice(), usage=None), "a chunk of a stream", None),
-    "a chunk of a chat by itself": (body(choice(), object="chat.completion.chunk"), "a chunk of a stream", None),
     "a chunk that is none": (line([3]), "not a response", "a"),
+    "two responses in a list": (line([body(choice()), body(choice(), id="2")]), "not a response", "a"),
+    "chunks as text that are none": (line("data: {"), "not a response", "a"),
+    "an event that is none": ("data: {", "not a response", None),
 }
 
 
