@@ -1,17 +1,25 @@
 """One worker as the fleet knows it: what it has open, and what it has told."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from batchspec.reconcile import AcceptanceSums
 from batchspec.scaleout.worker import Given, Reply
 
-__all__ = ["Member"]
+__all__ = ["Growth", "Member"]
 
 _MOST_CALLS = 2
 _SUMMED = ("prompt_tokens", "output_tokens", "num_steps", "num_draft_tokens", "num_accepted_draft_tokens")
 
-Counts = Mapping[str, Mapping[str, int]]
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """What a worker's counts have grown by from one reply to the next."""
+
+    counters: Mapping[str, float]
+    sources: Mapping[str, Mapping[str, int]]
+    progress: Mapping[str, int]
 
 
 class Member:
@@ -37,21 +45,24 @@ class Member:
         return self.is_ready and self.num_calls < _MOST_CALLS
 
     def give(self, lines: Iterable[Given]) -> None:
-        """Note lines that it is handed."""
+        """Note that it is sent lines, maybe none."""
+        self.num_calls += 1
         self.open |= {given.line.index: given for given in lines}
 
-    def take(self, reply: Reply) -> tuple[dict[str, float], dict[str, dict[str, int]], dict[str, int]]:
-        """Note a reply; return what counters, sources and progress have grown by since the one before."""
+    def take(self, reply: Reply) -> Growth:
+        """Note a reply: its records are done, and its account takes the place of the one before."""
         before = self.account or {"counters": {}, "sources": {}}
         counters, sources = reply.account["counters"], reply.account["sources"]
-        grown = (
-            {key: value - before["counters"].get(key, 0) for key, value in counters.items()},
-            {name: _less(counts, before["sources"].get(name, {})) for name, counts in sources.items()},
-            {name: reply.progress[name] - self._progress.get(name, 0) for name in _SUMMED},
+        growth = Growth(
+            counters={key: value - before["counters"].get(key, 0) for key, value in counters.items()},
+            sources={name: _less(counts, before["sources"].get(name, {})) for name, counts in sources.items()},
+            progress={name: reply.progress[name] - self._progress.get(name, 0) for name in _SUMMED},
         )
         self.num_calls -= 1
         self.account, self._progress = reply.account, reply.progress
-        return grown
+        for index in reply.records:
+            del self.open[index]
+        return growth
 
     def unreported(self) -> dict[str, AcceptanceSums]:
         """Return what it has counted for requests whose records carry no metrics, by cause."""

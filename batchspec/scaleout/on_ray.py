@@ -11,6 +11,7 @@ from batchspec.job.opening import OpenedJob
 from batchspec.job.outcome import JobOutcome
 from batchspec.job.run import serve_with
 from batchspec.job.watch import Watcher
+from batchspec.scaleout.crew import Crew
 from batchspec.scaleout.fleet import Fleet
 from batchspec.scaleout.ray_workers import Ray, RayWorkers, import_ray
 
@@ -59,7 +60,8 @@ def _serve(ray: Ray, opened: OpenedJob, settings: RaySettings, *, watcher: Watch
         close()
         raise
     max_num_seqs = opened.settings.engine.max_num_seqs
-    with Fleet(workers, num_workers=num_workers, max_num_seqs=max_num_seqs, say=watcher.say) as fleet:
+    crew = Crew(workers, num_workers=num_workers, max_num_seqs=max_num_seqs, say=watcher.say)
+    with Fleet(crew) as fleet:
         return serve_with(fleet, opened, watcher=watcher)
 
 

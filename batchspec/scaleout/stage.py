@@ -104,10 +104,10 @@ class BatchSpecStage:
             return taker.take(partial(decode_row, line), index=index, line=index + 1)
 
     def _take(self, reply: Reply) -> None:
-        for record in reply.records:
+        self._done |= reply.records
+        for record in reply.records.values():
             stated = body_facts(record["response"]["body"]).speculative_decoding
             self._handed += AcceptanceSums() if stated is None else AcceptanceSums.from_document(stated)
-            self._done[int(record["id"].rpartition("_")[2])] = record
         self._num_replies += 1
         self._account = reply.account
 

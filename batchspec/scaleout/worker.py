@@ -52,14 +52,14 @@ class Reply:
     """What was done, and what was counted by then: together a cut through the engine's time that loses nothing.
 
     Attributes:
-        records: done since the last reply, in no order.
+        records: by index, done since the last reply.
         account: as in a checkpoint; without these records and all before, just what no record tells is unreported or
             in flight.
         progress: the engine's counts.
         exposition: all series of the engine, now and then; "" otherwise.
     """
 
-    records: Sequence[dict[str, Any]]
+    records: Mapping[int, dict[str, Any]]
     account: Mapping[str, Any]
     progress: Mapping[str, int]
     exposition: str
@@ -105,11 +105,12 @@ class Worker:
             self._numbers[each.line.index] = each.line.line
             self._names[each.line.line] = each.where
         until = self._clock() + _SECONDS_OF_A_TURN
-        records: list[dict[str, Any]] = []
+        records: dict[int, dict[str, Any]] = {}
         while self._numbers and (not records or self._clock() < until):
             record = next(self._work)
-            records.append(record)
-            del self._names[self._numbers.pop(record_index(record) or 0)]
+            index = record_index(record) or 0
+            records[index] = record
+            del self._names[self._numbers.pop(index)]
         return Reply(
             records=records,
             account=self._account.state(elapsed_seconds=0.0),

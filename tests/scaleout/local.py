@@ -9,6 +9,7 @@ from batchspec.job.outcome import JobOutcome
 from batchspec.job.run import engine_for, load_for, serve_with
 from batchspec.job.settings import JobSettings
 from batchspec.job.watch import Silent
+from batchspec.scaleout.crew import Crew
 from batchspec.scaleout.fleet import Fleet
 from batchspec.scaleout.worker import Facts, Given, Reply, Worker
 from batchspec.scaleout.workers import Event, Lost
@@ -82,7 +83,8 @@ def serve_with_fleet(
     said = [] if said is None else said
     workers = make(settings)
     max_num_seqs = settings.engine.max_num_seqs
-    with Fleet(workers, num_workers=num_workers, max_num_seqs=max_num_seqs, say=said.append) as fleet:
+    crew = Crew(workers, num_workers=num_workers, max_num_seqs=max_num_seqs, say=said.append)
+    with Fleet(crew) as fleet:
         outcome = serve_with(fleet, opened, watcher=Silent())
     assert workers.is_closed
     return outcome
