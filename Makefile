@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test install lint clean
+.PHONY: demo test install lint fuzz clean
 
 # torch first and by exact version: the CPU build, when one is at hand, then satisfies every looser requirement.
 $(VENV)/.installed: pyproject.toml
@@ -26,6 +26,10 @@ lint: install
 # A process for each core; their threads sleep while they wait, so that they leave each other the cores.
 test: lint
 	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal
+
+# Hostile input for ten minutes of processor time; `FUZZ="--minutes 60 --seed 7"` for another walk.
+fuzz: install
+	$(BIN)/python -m tests.fuzz $(or $(FUZZ),--minutes 10)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
