@@ -6,6 +6,7 @@ it again: ``--only SEED``.
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--only", help="one input again, by its seed as it was printed")
     parser.add_argument("--json", action="store_true", help="print the counts as one document")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     names = given.target or list(TARGETS)
     if given.only is not None:
         return int(_feed(given.only.partition("/")[0], given.only) is not None)
