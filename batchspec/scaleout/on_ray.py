@@ -35,7 +35,7 @@ class RaySettings:
         if self.num_workers is not None and not 1 <= self.num_workers <= 10_000:
             raise UsageError(f"--num-workers must be from 1 to 10000, not {self.num_workers}.")
         gpus = self.gpus_per_worker
-        if gpus is not None and not (0 <= gpus <= 1 or (gpus <= 64 and gpus.is_integer())):
+        if gpus is not None and not (0 <= gpus <= 1 or (1 < gpus <= 64 and gpus.is_integer())):
             raise UsageError(f"--gpus-per-worker must be a part of one or a whole number up to 64, not {gpus}.")
 
 
