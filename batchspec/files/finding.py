@@ -76,6 +76,8 @@ def _remote(url: str) -> tuple[Part, ...]:
         raise
     except Exception as error:  # of whatever package speaks the protocol
         reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, FileNotFoundError) and reason.strip("/") == key.strip("/"):
+            reason = "there is no such file"
         raise UsageError(f"input {url} cannot be read ({reason}): check the URL and the credentials") from error
     return tuple(_part(head + name, short, files, name, found[name]) for name, short in _named(names))
 

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,14 @@ def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None
     ]
 
 
+def test_a_name_that_is_not_utf8_is_refused_without_being_shown(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl"))
+    odd.write_bytes(FIRST)
+    for path in (odd, tmp_path, f"{tmp_path}/*.jsonl"):
+        with pytest.raises(UsageError, match=r"caf\ufffd\.jsonl has a name that is not UTF-8: rename the file"):
+            open_source(path)
+
+
 def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
     (tmp_path / "a[1].jsonl").write_bytes(FIRST)
     (tmp_path / "a1.jsonl").write_bytes(SECOND)
@@ -161,7 +170,7 @@ def test_what_names_no_input_is_a_sentence(tmp_path: Path, place: Place) -> None
         (tmp_path / "deep", r'more than part files \("below"\)'),
         (place.url, r'more than part files \("notes.txt"\)'),
         (f"{place.url}/*.jsonl", "matches no file"),
-        (f"{place.url}/missing.jsonl", "cannot be read .*check the URL and the credentials"),
+        (f"{place.url}/missing.jsonl", r"cannot be read \(there is no such file\): check the URL and the credentials"),
         ("nonsense://x/y.jsonl", "nonsense://x/y.jsonl cannot be opened .*nonsense"),
     ]
     for path, words in wrong:
