@@ -26,11 +26,11 @@ def compare(
     from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result
     from batchspec.compare.comparing import compare_runs
-    from batchspec.compare.gate import judge_comparison, parse_comparison_requirements
+    from batchspec.compare.gate import judge_comparison, parse_comparison_requirements, wanted_measures
     from batchspec.compare.tables import comparison_parts
 
     requirements = parse_comparison_requirements(require or ())
-    document = compare_runs(run_a, run_b)
+    document = compare_runs(run_a, run_b, wanted=wanted_measures(requirements))
     judged = judge_comparison(requirements, document)
     document["requirements"] = [one.document() for one in judged]
     print_result(document, comparison_parts(document), as_json=as_json)

@@ -1,10 +1,11 @@
 """The whole of ``batchspec compare``: two runs in, one document out."""
 
+from collections.abc import Collection
 from typing import Any
 
-from batchspec.compare.bootstrap import paired_intervals
+from batchspec.compare.bootstrap import Intervals, paired_intervals
 from batchspec.compare.document import measure_document, pairs_document, run_document, texts_document
-from batchspec.compare.measures import all_measures
+from batchspec.compare.measures import Key, all_measures, is_minor
 from batchspec.compare.pairing import pair_runs
 from batchspec.compare.rundirs import changed_settings, whole_throughput
 from batchspec.compare.sides import Side, read_side
@@ -14,12 +15,14 @@ from batchspec.report.logs.bootstrap import CONFIDENCE, NUM_RESAMPLES
 __all__ = ["compare_runs"]
 
 
-def compare_runs(first: str, second: str) -> dict[str, Any]:
+def compare_runs(first: str, second: str, *, wanted: Collection[Key] = ()) -> dict[str, Any]:
     """Compare two runs of the same requests and return the document that ``--json`` prints.
 
     Args:
         first: run directory or file of responses, called A.
         second: likewise, called B; differences are B less A.
+        wanted: measures that are to have intervals, although they are those of a category and not its pooled length,
+            which have none otherwise: there are many, and a bootstrap takes its time.
 
     Raises:
         UsageError: a file cannot be read, an id stands twice in it, or the runs have no request in common.
@@ -36,12 +39,14 @@ def compare_runs(first: str, second: str) -> dict[str, Any]:
         )
     paired = pair_runs(a, b)
     measures = list(all_measures(paired.pairs))
-    intervals = paired_intervals(measures, num_pairs=len(paired.pairs))
+    chosen = [measure for measure in measures if measure.key in wanted or not is_minor(measure)]
+    intervals = paired_intervals(chosen, num_pairs=len(paired.pairs))
+    interval_of = dict(zip((measure.key for measure in chosen), intervals, strict=True))
     return {
         "runs": {"a": run_document(a), "b": run_document(b)},
         "changed_settings": changed_settings(first, second),
         "pairs": pairs_document(a, b, num_pairs=len(paired.pairs)),
-        "measures": [measure_document(*pair) for pair in zip(measures, intervals, strict=True)],
+        "measures": [measure_document(one, interval_of.get(one.key, Intervals())) for one in measures],
         "throughput": {"a": whole_throughput(first), "b": whole_throughput(second)},
         "texts": texts_document(paired),
         "bootstrap": {"num_resamples": NUM_RESAMPLES, "confidence": CONFIDENCE},

@@ -29,12 +29,13 @@ def pairs_document(a: Side, b: Side, *, num_pairs: int) -> dict[str, Any]:
     """Return how many requests both runs served, and which of them only one did."""
     failed = {name for side, other in ((a, b), (b, a)) for name in side.failed if name in other.requests}
     both_failed = a.failed.keys() & b.failed.keys()
+    in_a, in_b = (side.requests.keys() | side.failed.keys() for side in (a, b))
     return {
         "num_pairs": num_pairs,
         "failed_in_one": _named(failed),
         "failed_in_both": _named(both_failed),
-        "only_in_a": _named(name for name in (*a.requests, *a.failed) if name not in b.requests | b.failed),
-        "only_in_b": _named(name for name in (*b.requests, *b.failed) if name not in a.requests | a.failed),
+        "only_in_a": _named(in_a - in_b),
+        "only_in_b": _named(in_b - in_a),
     }
 
 

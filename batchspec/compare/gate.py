@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from batchspec.compare.measures import category_detail
+from batchspec.compare.measures import Key, category_detail
 from batchspec.errors import UsageError
 from batchspec.requirements import Estimate, Judgement, Requirement, judge, parse_requirement
 
-__all__ = ["judge_comparison", "parse_comparison_requirements"]
+__all__ = ["judge_comparison", "parse_comparison_requirements", "wanted_measures"]
 
 _RATIO = "ratio:"
 _TOLD = ("mean_acceptance_length", "draft_acceptance_rate", "tokens_per_decode_step", "marginal_rate")
@@ -39,6 +39,11 @@ def _parse(text: str) -> Gate:
     return replace(requirement, text=text.strip()), is_ratio
 
 
+def wanted_measures(gates: Iterable[Gate]) -> frozenset[Key]:
+    """Return what the requirements are about."""
+    return frozenset(_key(requirement) for requirement, _ in gates)
+
+
 def judge_comparison(gates: Iterable[Gate], document: Mapping[str, Any]) -> tuple[Judgement, ...]:
     """Hold every requirement against what ``compare_runs`` made."""
     return tuple(
@@ -58,8 +63,8 @@ def _look_up(document: Mapping[str, Any], column: str) -> Callable[[Requirement]
     return look_up
 
 
-def _key(requirement: Requirement) -> tuple[str, str, str | None]:
-    """Return name, weighting and detail of the measure that a requirement is about."""
+def _key(requirement: Requirement) -> Key:
+    """Return the key of the measure that a requirement is about."""
     detail = None if requirement.position is None else str(requirement.position)
     detail = detail if requirement.group is None else category_detail(requirement.group, detail)
     return requirement.quantity, requirement.weighting, detail

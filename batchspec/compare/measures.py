@@ -8,9 +8,12 @@ from numpy.typing import NDArray
 
 from batchspec.compare.sides import Numbers
 
-__all__ = ["Measure", "Pair", "all_measures", "category_detail"]
+__all__ = ["Key", "Measure", "Pair", "all_measures", "category_detail", "is_minor"]
 
 Ratio = tuple[float, float]
+Key = tuple[str, str, str | None]
+"""Name, weighting and detail of a measure."""
+
 Ratios = list[tuple[Ratio, Ratio] | None]
 
 
@@ -54,6 +57,11 @@ class Measure:
     places: NDArray[np.intp]
     numerators: NDArray[np.float64]
     denominators: NDArray[np.float64]
+
+    @property
+    def key(self) -> Key:
+        """What tells it from the others."""
+        return self.name, self.weighting, self.detail
 
     @property
     def num_pairs(self) -> int:
@@ -156,6 +164,12 @@ def _by_category(pairs: Sequence[Pair], measures: Sequence[Measure]) -> Iterator
                     numerators=measure.numerators[:, chosen],
                     denominators=measure.denominators[:, chosen],
                 )
+
+
+def is_minor(measure: Measure) -> bool:
+    """Return whether it is one of the many of a category, other than its acceptance length."""
+    is_of_category = measure.detail is not None and measure.detail.startswith(category_detail("", None))
+    return is_of_category and (measure.name, measure.weighting) != ("mean_acceptance_length", "pooled")
 
 
 def category_detail(name: str, position: str | None) -> str:

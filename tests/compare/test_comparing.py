@@ -1,5 +1,6 @@
 """Whole comparisons: which requests are paired, which are left out, and what the tables say of them."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import orjson
 import pytest
 
 from batchspec.compare.comparing import compare_runs
+from batchspec.compare.document import pairs_document
+from batchspec.compare.sides import Numbers, Side
 from batchspec.errors import UsageError
 from tests.cli.calling import call
 
@@ -145,6 +148,7 @@ def test_a_gate_on_a_category_is_told_the_value(
     _, out, _ = call(monkeypatch, capsys, "compare", *paths, "--json", "--require", requirement)
     (judged,) = orjson.loads(out)["requirements"]
     assert judged["value"] == value
+    assert (judged["low"], judged["high"]) != (None, None)
 
 
 MISTAKES: list[tuple[list[str], str]] = [
@@ -216,3 +220,12 @@ def test_run_directories_tell_what_was_set_differently(tmp_path: Path) -> None:
     document = compare_runs(str(tmp_path / "old"), str(tmp_path / "new"))
     assert document["changed_settings"] is None
     assert document["throughput"]["b"] is None
+
+
+def test_many_requests_are_told_apart_at_once() -> None:
+    """Not every request of one run against every request of the other, which would take minutes here."""
+    sides = [Side(path=name, requests={f"{name}{i}": Numbers(line=i) for i in range(30_000)}) for name in "ab"]
+    started = time.process_time()
+    document = pairs_document(*sides, num_pairs=0)
+    assert time.process_time() - started < 5
+    assert document["only_in_a"] == {"num_requests": 30_000, "named": sorted(sides[0].requests)[:8]}
