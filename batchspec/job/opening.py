@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batchspec.errors import UsageError
+from batchspec.errors import ModelError, UsageError
 from batchspec.files import InputSource, RunState, RunStatus, check_destination, open_run, open_source
 from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output
 from batchspec.job.settings import JobSettings
-from batchspec.model.locate import EMBEDDED_TARGET, fingerprint, locate
+from batchspec.model.locate import EMBEDDED_DRAFT, EMBEDDED_TARGET, fingerprint, locate
 
 __all__ = ["OpenedJob", "check_resolved", "identify_model", "open_job"]
 
@@ -38,6 +38,18 @@ def identify_model(model: str | None) -> dict[str, Any]:
     }
 
 
+def _identify_draft(settings: JobSettings) -> dict[str, Any]:
+    """Return the draft model's fingerprint for the manifest, if there is one; ModelError if it cannot be found."""
+    config = settings.engine.speculative
+    if config.model is None and config.method != "draft_model":
+        return {}
+    try:
+        found = locate(config.model or EMBEDDED_DRAFT)
+    except ModelError as error:
+        raise ModelError(f"--draft-{str(error).removeprefix('--')}") from error
+    return {"draft_fingerprint": fingerprint(found.files) if found.files else None}
+
+
 def open_job(settings: JobSettings, *, model: Mapping[str, Any] | None = None) -> OpenedJob | JobOutcome:
     """Check everything that can be checked without the model; nothing is written.
 
@@ -58,7 +70,7 @@ def open_job(settings: JobSettings, *, model: Mapping[str, Any] | None = None) -
     state = open_run(
         settings.run_dir,
         parameters=settings.parameters(),
-        model=identify_model(settings.model) if model is None else model,
+        model={**(identify_model(settings.model) if model is None else model), **_identify_draft(settings)},
         dataset=source.dataset(),
         overwrite=settings.overwrite,
     )

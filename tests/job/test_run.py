@@ -1,6 +1,7 @@
 """The main job on the embedded model: what it writes, and what its exit status says."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from batchspec import verify
 from batchspec.acceptance import AcceptanceRecorder, Level
 from batchspec.counters import Counters
 from batchspec.drafting import SpeculativeConfig
-from batchspec.errors import UsageError
+from batchspec.errors import ModelError, UsageError
 from batchspec.files import RowDefaults, read_responses
 from batchspec.job.outcome import ExitStatus
+from batchspec.model.locate import EMBEDDED_DRAFT
 from tests.job.conftest import RunLines
 
 QUESTION = "List the days of the week twice: Monday, Tuesday, Wednesday, Thursday, Friday. Monday, Tuesday,"
@@ -156,3 +158,19 @@ def test_defaults_apply_to_rows_that_do_not_say(run_lines: RunLines) -> None:
     _, (record, other) = run_lines([{"prompt": QUESTION}, {"prompt": QUESTION, "max_tokens": 7}], defaults=defaults)
     assert record["response"]["body"]["usage"]["completion_tokens"] == 5
     assert other["response"]["body"]["usage"]["completion_tokens"] == 7
+
+
+def test_a_run_is_not_continued_with_another_draft_model(run_lines: RunLines, tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    shutil.copytree(EMBEDDED_DRAFT, draft)
+    drafts = SpeculativeConfig(method="draft_model", model=str(draft))
+    assert run_lines([prompt("a", max_tokens=4)], speculative=drafts)[0].status is ExitStatus.DONE
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert len(manifest["model"]["draft_fingerprint"]) == 64
+    with (draft / "config.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(UsageError, match="the model's draft_fingerprint was"):
+        run_lines([prompt("a", max_tokens=4)], speculative=drafts)
+    shutil.rmtree(draft)
+    with pytest.raises(ModelError, match=f"^--draft-model {draft}: "):
+        run_lines([prompt("a", max_tokens=4)], speculative=drafts)
