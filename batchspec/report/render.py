@@ -58,13 +58,14 @@ def _grid(table: Table, *, gap: int) -> RichTable:
     for index, column in enumerate(table.columns):
         header = "\n".join(map(printable_lines, filter(None, (column.header, column.detail))))
         lines = header.split() if gap == 1 else _two_lines(header)
-        width = max(cell_len(text) for text in ("", *lines, *(row[index] for row in rows)))
+        width = min(column.longest, max(cell_len(text) for text in ("", *lines, *(row[index] for row in rows))))
         grid.add_column(
             Text(header),
             justify="left" if column.is_text else "right",
             vertical="bottom",
             overflow="fold",
-            width=min(width, column.longest),
+            width=None if column.is_text else width,  # what has a width is made narrower last: text is broken first
+            max_width=width,
         )
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))

@@ -14,6 +14,7 @@ _RATIOS = {
     "tokens_per_decode_step": "tokens per decode step",
     "draft_acceptance_rate": "acceptance rate",
 }
+_MOST_KEYS = 4
 _TEXTS = ("method", "draft_model", "recall_path")
 _ON_ONE_ENGINE = "with the same max_num_seqs, max_num_batched_tokens and enable_prefix_caching"
 _ONCE = "one run each, without loading the model: batchspec bench repeats its measurements and gives ranges"
@@ -45,7 +46,7 @@ def _whole(document: Mapping[str, Any], points: Sequence[Row]) -> Table:
     return Table(
         title="Sweep",
         columns=(
-            *map(_column, keys),
+            *_columns(keys),
             *(Column(header=label) for label in _RATIOS.values()),
             Column(header="output tok/s"),
             Column(header="elapsed s"),
@@ -83,7 +84,7 @@ def _by_category(document: Mapping[str, Any], points: Sequence[Row]) -> Iterator
             title="By category",
             columns=(
                 Column(header="category", is_text=True),
-                *map(_column, keys),
+                *_columns(keys),
                 *(Column(header=label) for label in _RATIOS.values()),
             ),
             rows=tuple(rows),
@@ -96,8 +97,12 @@ def _varying(points: Sequence[Row]) -> list[str]:
     return [name for name in KEYS if name == "method" or len({_value(point, name) for point in points}) > 1]
 
 
-def _column(name: str) -> Column:
-    return Column(header=name.replace("_", " "), is_text=name in _TEXTS)
+def _columns(keys: Sequence[str]) -> Iterator[Column]:
+    """Yield a column for every key, or one for all where they are too many."""
+    if len(keys) > _MOST_KEYS:
+        yield Column(header="point", is_text=True, longest=40)
+    else:
+        yield from (Column(header=name.replace("_", " "), is_text=name in _TEXTS) for name in keys)
 
 
 def _value(point: Row, name: str) -> str:
@@ -106,7 +111,10 @@ def _value(point: Row, name: str) -> str:
 
 
 def _values(point: Row, keys: Sequence[str]) -> Iterator[str]:
-    return (_value(point, name) for name in keys)
+    if len(keys) > _MOST_KEYS:
+        yield printable(point["point"])
+    else:
+        yield from (_value(point, name) for name in keys)
 
 
 def _ratios(acceptance: Mapping[str, Any] | None) -> Iterator[str]:

@@ -12,7 +12,8 @@ from batchspec.report import (
     report_renderable,
     throughput_document,
 )
-from batchspec.report.layout import bar, count, decimal, percentage, printable
+from batchspec.report.layout import Column, Table, bar, count, decimal, percentage, printable
+from batchspec.report.plain import parts_text
 
 from .example import example_document
 from .records import failed, recorder_of, served
@@ -129,3 +130,10 @@ def test_cells() -> None:
     assert (bar(1.0, width=4), bar(0.5, width=4), bar(0.0), bar(None)) == ("████", "██", "", "")
     assert bar(1e-9) == "▏"
     assert printable("a\tb\x1bc") == "a�b�c"
+
+
+def test_text_is_broken_before_a_number_is() -> None:
+    columns = (Column(header="", is_text=True, longest=60), *(Column(header=f"number {i}") for i in range(6)))
+    table = Table(title="", columns=columns, rows=(("some words " * 6, *["12,345.6789"] * 6),))
+    lines = parts_text([table], width=100).splitlines()
+    assert sum("  ".join(["12,345.6789"] * 6) in line for line in lines) == 1

@@ -148,3 +148,12 @@ def test_where_outputs_part_is_shown_and_what_may_be_the_cause() -> None:
     assert "A: one�[2J" in text
     assert "In bfloat16 a text can depend on the batch" in text
     assert "Identical" not in text
+
+
+def test_more_keys_than_a_table_has_room_for_are_one_column() -> None:
+    names = [f"method=suffix k={i} max_num_seqs={i} suffix_decoding_max_tree_depth={i}" for i in (1, 2)]
+    assert "suffix decoding" in " ".join(shown(*map(point, names)).split())
+    names = [f"{name} suffix_decoding_min_token_prob=0.{i}" for i, name in enumerate(names)]
+    text = shown(*map(point, names))
+    assert "suffix_decoding_min_token_prob=0.1" in text
+    assert "point" in text
