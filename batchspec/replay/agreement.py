@@ -25,6 +25,7 @@ _KINDS: Mapping[str, Any] = {
     "logit_bias": dict,
 }
 """The parameters that have a say in which token is chosen, with the types that their values have in JSON."""
+_ITEMS = {"stop_token_ids": int, "bad_words": str, "allowed_token_ids": int}
 
 
 class Chooser(Protocol):
@@ -72,7 +73,19 @@ def sampling_from(document: Mapping[str, Any] | None) -> SamplingParams:
 
 def _value(name: str, value: Any) -> Any:
     if not isinstance(value, _KINDS[name]) or isinstance(value, bool) is not (_KINDS[name] is bool):
-        raise UsageError(f'"sampling" of a record says that {name} is {shown(value)}: leave records as they are')
-    if name == "logit_bias":
+        raise _damaged(name, value)
+    if isinstance(value, list) and all(type(item) is _ITEMS[name] for item in value):
+        return tuple(value)
+    if isinstance(value, dict) and all(_is_bias(*item) for item in value.items()):
         return tuple((int(token_id), float(number)) for token_id, number in value.items())
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list | dict):
+        raise _damaged(name, value)
+    return value
+
+
+def _is_bias(token_id: str, number: Any) -> bool:
+    return token_id.isascii() and token_id.isdigit() and type(number) in _NUMBER
+
+
+def _damaged(name: str, value: Any) -> UsageError:
+    return UsageError(f'"sampling" of a record says that {name} is {shown(value)}: leave records as they are')

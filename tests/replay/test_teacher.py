@@ -108,13 +108,27 @@ def test_agreement_is_the_length_of_the_run_of_right_choices() -> None:
     assert find_agreement(one, Chooser(), most=4)[0].tolist() == [3, 2, 1, 0, 0]
 
 
+DAMAGED: list[tuple[str, Any]] = [
+    ("temperature", "hot"),
+    ("seed", True),
+    ("ignore_eos", 1),
+    ("top_k", 1.5),
+    ("logit_bias", []),
+    ("logit_bias", {"x": 1}),
+    ("logit_bias", {"5": "much"}),
+    ("bad_words", [3]),
+    ("stop_token_ids", ["a"]),
+    ("allowed_token_ids", [True]),
+]
+
+
 def test_parameters_come_from_our_records_and_are_greedy_elsewhere() -> None:
     assert sampling_from(None) == SamplingParams(temperature=0.0)
     document = {"temperature": 0.5, "seed": 7, "logit_bias": {"3": 1.5}, "bad_words": ["x"], "stop": ["y"], "n": 4}
     assert sampling_from(document) == SamplingParams(
         temperature=0.5, seed=7, logit_bias=((3, 1.5),), bad_words=("x",), n=1
     )
-    for name, value in {"temperature": "hot", "seed": True, "ignore_eos": 1, "top_k": 1.5, "logit_bias": []}.items():
+    for name, value in DAMAGED:
         with pytest.raises(UsageError, match=f'"sampling" of a record says that {name} is '):
             sampling_from({name: value})
 
