@@ -9,6 +9,7 @@ from batchspec.files.fields import text, wrong
 
 __all__ = ["Columns", "glimpse", "read_category", "read_custom_id"]
 
+_LARGEST_EXACT = 2**53  # an integer beyond 64 bits is decoded as a float, which is another number
 _ID_COLUMNS = ("custom_id", "id", "question_id")
 
 
@@ -44,7 +45,7 @@ def read_custom_id(row: Mapping[str, Any], *, line: int, columns: Columns, is_ba
 
 
 def _as_text(value: Any, name: str) -> str:
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -79,6 +79,7 @@ SHAPES: list[tuple[dict[str, Any], str, str, str]] = [
     (chat_line(max_completion_tokens=3, max_tokens=4), "max_tokens", "invalid_value", "give one of them"),
     ({"prompt": "a", "id": True}, "id", "invalid_type", "the boolean true: give a string or an integer"),
     ({"prompt": "a", "id": 1.5}, "id", "invalid_type", "give a string or an integer"),
+    ({"prompt": "a", "id": 1e23}, "id", "invalid_type", "give a string or an integer"),
     ({"prompt": "a", "messages": [user("b")]}, "messages", "invalid_value", "--prompt-column"),
     ({"text": "a", "x": 1}, "prompt", "missing_required_parameter", '(it has "text", "x"): add it'),
     ({}, "prompt", "missing_required_parameter", "(it has nothing)"),
