@@ -9,7 +9,7 @@ from batchspec.convert.batch_lines import ForeignFormat, to_batch_lines
 from batchspec.convert.converting import Conversion
 from batchspec.convert.responses import to_aiperf
 from batchspec.errors import UsageError
-from batchspec.files.outputs import check_output
+from batchspec.files.outputs import check_destination, check_output
 from batchspec.files.seen import SeenIds
 from batchspec.files.source import open_source
 
@@ -65,6 +65,8 @@ def open_conversion(settings: ConvertSettings, *, say: Callable[[str], None]) ->
         yield to_aiperf(settings.input, say=say)
         return
     source = open_source(settings.input)
+    if settings.output is not None:
+        check_destination(settings.output, inputs=[part.path for part in source.parts])
     with SeenIds() as seen:
         yield to_batch_lines(
             source, settings.form, seen=seen, is_first_turn=settings.is_first_turn, is_chat=settings.is_chat, say=say

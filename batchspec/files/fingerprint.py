@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["fingerprint_of_edges", "sha256_of", "sha256_of_file"]
+__all__ = ["fingerprint_of_edges", "sha256_of", "sha256_of_file", "together"]
 
 _EDGE_BYTES = 2**20
 
@@ -36,3 +36,10 @@ def sha256_of_file(file: BinaryIO) -> str:
     while data := file.read(2**20):
         digest.update(data)
     return digest.hexdigest()
+
+
+def together(digests: list[str | None]) -> str | None:
+    """Return the hash of several hashes, and of one that one; None if one is not known."""
+    if len(digests) == 1 or None in digests:
+        return None if None in digests else digests[0]
+    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()

@@ -1,6 +1,5 @@
 """Where requests are read from: files checked before anything is written, opened as streams when they are iterated."""
 
-import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,23 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from batchspec.errors import DamagedInputError, RequestError, UsageError
+from batchspec.errors import DamagedInputError, RequestError
 from batchspec.files.finding import find_parts
-from batchspec.files.fingerprint import sha256_of_file
+from batchspec.files.fingerprint import together
 from batchspec.files.hashing import HashingFile
 from batchspec.files.lines import Line, split_lines
-from batchspec.files.parquet_in import check_parquet, parquet_rows
+from batchspec.files.parquet_in import parquet_rows
+from batchspec.files.part_checks import check_part, damaged, digest_of
 from batchspec.files.parts import Part
-from batchspec.files.urls import is_url, local_form
+from batchspec.files.urls import local_form
 
-__all__ = ["InputSource", "Row", "damaged", "open_source", "open_sources"]
+__all__ = ["InputSource", "Row", "open_source", "open_sources"]
 
 _CHUNK_BYTES = 2**18
-_SIGNATURES = {
-    b"PAR1": (".parquet", "Parquet"),
-    b"\x1f\x8b\x08": (".gz", "gzip"),
-    b"\x28\xb5\x2f\xfd": (".zst", "zstd"),
-}
 
 Row = tuple[int, bytes | dict[str, Any] | RequestError | None]
 """Line number, and the line's bytes, a Parquet row, what is wrong with that row, or None for an over-long line."""
@@ -125,8 +120,8 @@ class InputSource:
         Of several files it is the hash of their hashes, each in hexadecimal on a line of its own.
         """
         texts = iter(self._digests)
-        digests = [_digest(part) if part.is_parquet else next(texts, None) for part in self.parts]
-        return _together(digests)
+        digests = [digest_of(part) if part.is_parquet else next(texts, None) for part in self.parts]
+        return together(digests)
 
     def dataset(self) -> dict[str, Any]:
         """Return path, size in bytes and fingerprint for the manifest, of a stream None, and the files of a whole."""
@@ -134,18 +129,11 @@ class InputSource:
         if None in sizes:
             return {"path": self.path, "size": None, "fingerprint": None}
         prints = [part.fingerprint() for part in self.parts]
-        document = {"path": self.path, "size": sum(size or 0 for size in sizes), "fingerprint": _together(prints)}
+        document = {"path": self.path, "size": sum(size or 0 for size in sizes), "fingerprint": together(prints)}
         if self.parts[0].path == self.path:
             return document
         files = [{"path": part.path, "size": size} for part, size in zip(self.parts, sizes, strict=True)]
         return document | {"parts": files}
-
-
-def _together(digests: list[str | None]) -> str | None:
-    """Return the hash of several hashes, and of one that one; None if one is not known."""
-    if len(digests) == 1 or None in digests:
-        return None if None in digests else digests[0]
-    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
 
 
 def _behind(num_before: int, rows: Generator[Row, None, int]) -> Generator[Row, None, int]:
@@ -168,44 +156,10 @@ def open_source(path: str | Path) -> InputSource:
         UsageError: the path is missing, cannot be read, or is not what its extension says.
     """
     parts = find_parts(str(path))
-    return InputSource(path=local_form(str(path)), parts=parts, num_parquet_rows=sum(map(_check, parts)))
+    return InputSource(path=local_form(str(path)), parts=parts, num_parquet_rows=sum(map(check_part, parts)))
 
 
 def open_sources(path: str | Path) -> list[InputSource]:
     """Return the files of a path as a source each; errors as ``open_source``."""
     parts = find_parts(str(path))
-    return [InputSource(path=part.path, parts=(part,), num_parquet_rows=_check(part)) for part in parts]
-
-
-def _check(part: Part) -> int:
-    """Raise UsageError for a file that cannot be read or is not what it is named; return its rows if it is Parquet."""
-    try:
-        size = part.size
-        head = part.between(0, min(4, size)) if size else b""
-    except OSError as error:
-        raise UsageError(f"input {part.path} cannot be read ({_reason(error)}): check the path") from error
-    for signature, (expected, kind) in _SIGNATURES.items():
-        if head.startswith(signature) and part.suffix != expected:
-            raise UsageError(f"input {part.path} holds {kind} data: give its name the extension {expected}")
-    return check_parquet(part) if part.is_parquet else 0
-
-
-def _digest(part: Part) -> str | None:
-    """Return the hash of a file that was not read from its beginning to its end; None if it cannot be read again."""
-    try:
-        with part.open() as file:
-            return sha256_of_file(file)
-    except OSError:
-        return None
-
-
-def damaged(part: Part, error: Exception) -> str:
-    """Return the sentence about a file that breaks off."""
-    remedy = "run the same command again to go on" if is_url(part.path) else "it is truncated or corrupt; make it again"
-    return f"{part.path} cannot be read further ({_reason(error)}): {remedy}"
-
-
-def _reason(error: Exception) -> str:
-    """Return the operating system's or pyarrow's reason in a few words, on one line."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return [InputSource(path=part.path, parts=(part,), num_parquet_rows=check_part(part)) for part in parts]

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from batchspec.errors import DamagedInputError
 from batchspec.files.lines import MAX_LINE_BYTES
-from batchspec.files.source import InputSource, damaged
+from batchspec.files.part_checks import damaged
+from batchspec.files.source import InputSource
 
 __all__ = ["LineBlock", "line_blocks", "split_blocks"]
 

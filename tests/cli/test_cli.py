@@ -53,7 +53,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["walk"], "walk"),
     (["run", "x.jsonl", "--colour"], "--colour"),
     (["run", "missing.jsonl"], "missing.jsonl"),
-    (["run", "."], "directory"),
+    (["run", ".."], "is a directory that holds more than part files"),
     (["run", "in.jsonl", "--level", "most"], "'most' is not one of"),
     (["run", "in.jsonl", "--max-num-seqs", "0"], "--max-num-seqs must be at least 1"),
     (["run", "in.jsonl", "--max-num-batched-tokens", "-3"], "--max-num-batched-tokens"),
