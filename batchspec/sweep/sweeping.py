@@ -79,12 +79,14 @@ def run_sweep(
 
 
 def _wrong_points(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for every point that did not end well, and one if outputs differ."""
-    for point in document["points"]:
-        if point["error"] is not None:
-            yield f"{point['point']} could not run: {point['error']}"
-        elif point["exit_status"]:
-            yield f"{point['point']} ended with status {point['exit_status']}: see its report in {point['run_dir']}"
+    """Yield what did not end well: points that could not run, runs with failures, outputs that differ."""
+    points = document["points"]
+    yield from (f"{point['point']} could not run: {point['error']}" for point in points if point["error"] is not None)
+    ended = [point for point in points if point["exit_status"]]
+    if ended:
+        first, others = ended[0], len(ended) - 1
+        more = f" and {others} more" if others else ""
+        yield f"{first['point']}{more} ended with status {first['exit_status']}: see the report in {first['run_dir']}"
     difference = difference_sentence(document["outputs"])
     if difference is not None:
         yield difference

@@ -12,12 +12,9 @@ def verdict_parts(document: Mapping[str, Any]) -> Iterator[Paragraph]:
     """Yield the sentences beneath the tables of what ``sweep_document`` made."""
     points: Sequence[Mapping[str, Any]] = document["points"]
     yield from _fastest(document, points)
-    for point in points:
-        if point["error"] is not None:
-            yield _bad(f"Not run: {printable(point['point'])}: {printable(point['error'])}")
-        elif point["requests"]["num_failed"]:
-            failed = count(point["requests"]["num_failed"])
-            yield _bad(f"Failed requests at {printable(point['point'])}: {failed}; look into its responses.jsonl")
+    lines = [line for point in points if (line := _trouble(point)) is not None]
+    if lines:
+        yield _bad("\n".join(lines))
     yield from _accounts(points)
     yield from _outputs(document)
 
@@ -47,6 +44,14 @@ def _fastest(document: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -
         if point["point"] == document["fastest"]:
             rate = decimal(point["throughput"]["output_tokens_per_second"], digits=1)
             yield Paragraph(text=f"Fastest: {printable(point['point'])}, {rate} output tok/s")
+
+
+def _trouble(point: Mapping[str, Any]) -> str | None:
+    """Return what went wrong at a point, None for nothing."""
+    if point["error"] is not None:
+        return f"Not run: {printable(point['point'])}: {printable(point['error'])}"
+    failed = point["requests"]["num_failed"]
+    return f"Failed requests at {printable(point['point'])}: {count(failed)}" if failed else None
 
 
 def _accounts(points: Sequence[Mapping[str, Any]]) -> Iterator[Paragraph]:
