@@ -110,7 +110,8 @@ class RayWorkers:
         except self._ray.exceptions.RayError as error:
             self._ray.kill(self._actors.pop(number))
             del self._calls[number]
-            return Lost(reason=_reason(error))
+            is_raised = isinstance(error, self._ray.exceptions.RayTaskError)
+            return Lost(reason=_reason(str(error), line=-1 if is_raised else 0))
         self._calls[number].popleft()
         if isinstance(told, _Refusal):
             raise UsageError(f"worker {number}: {told.sentence}")
@@ -144,7 +145,7 @@ def _whole(path: str | None) -> str | None:
     return str(Path(path).resolve()) if path is not None and Path(path).exists() else path
 
 
-def _reason(error: Exception) -> str:
-    """Return the first line of what Ray says."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".:")
+def _reason(text: str, *, line: int) -> str:
+    """Return the line of what Ray says that tells most: the first, or of a traceback the last."""
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    return lines[line].rstrip(".:") if lines else "no reason was given"

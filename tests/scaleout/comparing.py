@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["MIXED_ROWS", "assert_same_run", "document", "records_of"]
+from batchspec.acceptance import Level
+from batchspec.job.settings import JobSettings
+from batchspec.settings import EngineSettings
+
+__all__ = ["MIXED_ROWS", "assert_same_run", "document", "records_of", "settings_for"]
 
 _TEXT = "List the days of the week twice: Monday, Tuesday, Wednesday, Thursday, Friday. Monday, Tuesday,"
 
@@ -20,6 +24,12 @@ MIXED_ROWS: list[Any] = [
     {"custom_id": "last", "prompt": _TEXT, "max_tokens": 20, "temperature": 0, "category": "bare"},
 ]
 _DEPEND_ON_THE_BATCH = {"vllm:prefix_cache_hits_total", "vllm:num_preemptions_total"}
+
+
+def settings_for(directory: Path, run_dir: Path) -> JobSettings:
+    """Return the job that all serve; see ``on_cluster``."""
+    engine = EngineSettings(max_num_seqs=8, level=Level.DETAILED)
+    return JobSettings(input=str(directory / "input.jsonl"), run_dir=run_dir, device="cpu", engine=engine)
 
 
 def document(run_dir: Path, name: str) -> dict[str, Any]:

@@ -16,23 +16,15 @@ from typing import Any
 
 import ray
 
-from batchspec.acceptance import Level
 from batchspec.api import Progress
 from batchspec.cli import main
 from batchspec.files import InputSource
 from batchspec.job.opening import OpenedJob, open_job
-from batchspec.job.settings import JobSettings
 from batchspec.scaleout import BatchSpecStage, StageTally, read_lines
 from batchspec.scaleout.on_ray import RaySettings, serve_on_ray
-from batchspec.settings import EngineSettings
+from tests.scaleout.comparing import settings_for
 
-__all__ = ["Executioner", "settings_for"]
-
-
-def settings_for(directory: Path, run_dir: Path) -> JobSettings:
-    """Return the job that all serve; as the flags in ``serve_from_the_command_line``."""
-    engine = EngineSettings(max_num_seqs=8, level=Level.DETAILED)
-    return JobSettings(input=str(directory / "input.jsonl"), run_dir=run_dir, device="cpu", engine=engine)
+__all__ = ["Executioner"]
 
 
 class Executioner:

@@ -90,6 +90,7 @@ def test_a_run_that_was_stopped_goes_on_with_more_or_fewer_machines(
     assert len(part) < len(MIXED_ROWS)
     outcome, _ = second(MIXED_ROWS, max_num_seqs=8)
     assert_same_run(tmp_path / "run", tmp_path / "single", redone=True)
+    assert outcome.report is not None
     assert outcome.report["reconciliation"]["rows"][0]["unreported"]["interrupted"] > 0
 
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from batchspec.job.run import run_job
-from tests.scaleout.comparing import MIXED_ROWS, assert_same_run, document, records_of
+from tests.scaleout.comparing import MIXED_ROWS, assert_same_run, document, records_of, settings_for
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'batchspec[ray]'"
@@ -39,8 +39,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
             command, stdout=out, stderr=err, check=False, cwd=ROOT, env=environment, timeout=900
         ).returncode
     assert ended == 0, (directory / "err.txt").read_text()[-4000:]
-
-    from tests.scaleout.on_cluster import settings_for
 
     run_job(settings_for(directory, directory / "single"))
     return directory
