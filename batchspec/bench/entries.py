@@ -34,7 +34,8 @@ class Entry:
     def may_rival(self, other: "Entry") -> bool:
         """Whether it is a fixed choice for the other's prompts that knows no more than the other."""
         is_fair = self.is_changed == other.is_changed and self.is_recalling <= other.is_recalling
-        return is_fair and not self.config.adaptive
+        is_unknown = other.config.method == "auto" and self.config.method == "draft_model" and not other.config.model
+        return is_fair and not is_unknown and not self.config.adaptive
 
 
 def has_draft_model(settings: BenchSettings) -> bool:

@@ -79,7 +79,8 @@ def _notes(drafters: Mapping[str, Any]) -> Iterator[str]:
     )
     yield (
         "the best fixed: of those that do not adapt, are given the same prompts and know no more, the one with the "
-        "highest median; making the engine, and reading earlier answers, is left out of the time"
+        "highest median (a draft model is known to auto only where --draft-model is given); making the engine, and "
+        "reading earlier answers, is left out of the time"
     )
     if any(row["is_recalling"] for size in drafters["sizes"] for row in size["rows"].values()):
         yield (
