@@ -125,7 +125,7 @@ def test_rivals_are_fixed_choices_that_know_no_more(settings: BenchSettings) -> 
     best = {entry.name: best_rival(entry, entries, rates) for entry in entries}
     assert {best[name] for name in ("none", "ngram", "suffix", "draft_model")} == {"draft_model"}
     assert best["auto"] == "suffix"  # it has no draft model unless one is given
-    given = entries_for(replace(settings, draft_model="small"), earlier="")
+    given = entries_for(replace(settings, draft_model="small"), earlier="responses.jsonl")
     assert best_rival(next(each for each in given if each.name == "auto"), given, rates) == "draft_model"
     assert best["none, changed"] == "none, changed"
     assert best["recall"] == best["auto, recalling"] == "recall"
