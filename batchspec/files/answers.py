@@ -13,6 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from batchspec.errors import UsageError
+from batchspec.files.fields import MAX_TOKEN_ID
 from batchspec.files.finding import find_parts, may_be_several
 from batchspec.files.parts import Part, RemotePart
 from batchspec.files.sequences import sequences_in
@@ -66,7 +67,7 @@ class RecordedAnswers:
 
     def _token_ids(self, choice: Mapping[str, Any]) -> NDArray[np.int64]:
         token_ids = choice.get("token_ids")
-        if not isinstance(token_ids, list):
+        if not _are_ids(token_ids):
             message = choice.get("message")
             text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
             token_ids = self._encode(text) if isinstance(text, str) else []
@@ -129,6 +130,15 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
+def _index(choice: Mapping[str, Any]) -> int:
+    index = choice.get("index")
+    return index if type(index) is int else 0
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int and 0 <= one <= MAX_TOKEN_ID for one in value)
+
+
 def _choices(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the choices of a response in the order of their numbers; none for an error, or a list of chunks.
 
@@ -138,7 +148,7 @@ def _choices(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     body = response.get("body") if isinstance(response, Mapping) else None
     choices = body.get("choices") if isinstance(body, Mapping) else None
     found = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    found.sort(key=lambda choice: choice.get("index") or 0)
+    found.sort(key=_index)
     sequences = sequences_in(body)
     if not isinstance(sequences, list) or len(sequences) != len(found):
         return found

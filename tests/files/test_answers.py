@@ -84,6 +84,19 @@ def test_detailed_metrics_tell_the_ids_that_choices_do_not(tmp_path: Path) -> No
     assert second.tolist() == [7]
 
 
+def test_numbers_that_are_none_are_passed_over(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "old.jsonl",
+        record_of("a", {"index": [1], "text": "no"}, {"index": 1, "text": "b", "token_ids": ["x", 2**70]}),
+        record_of(
+            "b", {"index": "2", "text": "c", "token_ids": [-1]}, {"index": None, "text": "d", "token_ids": [1.5]}
+        ),
+    )
+    answers = RecordedAnswers(path, encode=spell)
+    found = [answers.answer_to(name, sample) for name in "ab" for sample in (0, 1)]
+    assert [None if one is None else one.tolist() for one in found] == [spell(text) for text in ("no", "b", "c", "d")]
+
+
 def test_a_file_that_holds_no_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.jsonl cannot be recalled \(No such file"):
         RecordedAnswers(str(tmp_path / "nowhere.jsonl"), encode=spell)
