@@ -299,3 +299,9 @@ def _summary(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_summary_of_steps_is_what_the_recorder_would_write() -> None:
     assert steps_of([(3, 1)], longest=3, is_detailed=False)["acceptance_histogram"] == [0, 1, 0, 0]
+
+
+def test_the_documented_example_to_the_last_digit() -> None:
+    pooled = survey_logs([FOREIGN / "vllm.jsonl"])["overall"]["pooled"]
+    assert pooled["mean_acceptance_length"]["value"] == 1.2325581395348837
+    assert pooled["draft_acceptance_rate"]["value"] == 0.07751937984496124
