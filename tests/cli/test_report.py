@@ -255,3 +255,14 @@ def test_the_responses_of_a_run_directory_are_not_overwritten(
         assert status == 2
         assert "is the input as well as an output" in err
     assert log.read_bytes() == before
+
+
+def test_no_log_is_counted_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = write_rows(tmp_path / "responses.jsonl", [request([1])])
+    for other in (log, str(tmp_path), f"{tmp_path}/*.jsonl"):
+        status, out, err = call(monkeypatch, capsys, "report", log, other)
+        assert (status, out, err) == (2, "", f"batchspec: {log} is named twice: name every log once\n")
+    copy = write_rows(tmp_path / "copy.jsonl", [request([1])])
+    assert call(monkeypatch, capsys, "report", log, copy)[0] == 0

@@ -31,12 +31,24 @@ def report_logs(
         requirements: what the numbers have to be.
 
     Raises:
-        UsageError: a path cannot be read, or the requirements do not go together.
+        UsageError: a path cannot be read or stands for a log that another stands for, or the requirements do not go
+            together.
     """
+    _check_distinct(paths)
     with _without_collector():
         document = survey_logs(paths, by=grouping_of(requirements, by=by))
     judged = judge(requirements, partial(measured, document))
     return document | {"requirements": [one.document() for one in judged]}, judged
+
+
+def _check_distinct(paths: Sequence[str]) -> None:
+    """Raise UsageError if a log would be counted twice."""
+    seen: set[Path] = set()
+    for log in open_logs(paths):
+        file = Path(log.file).resolve()
+        if file in seen:
+            raise UsageError(f"{log.file} is named twice: name every log once")
+        seen.add(file)
 
 
 @contextmanager
