@@ -5,7 +5,7 @@ from pathlib import Path
 
 from batchspec.errors import UsageError
 from batchspec.files.source import open_sources
-from batchspec.files.urls import is_url
+from batchspec.files.urls import is_url, local_form
 from batchspec.ingest.blocks import Log
 from batchspec.ingest.record import LogRecord, SkippedRow
 
@@ -38,8 +38,9 @@ def open_logs(paths: Sequence[str | Path]) -> list[Log]:
 
 def _logs(path: str) -> list[Log]:
     """Return the log of a path, or one for each file that a pattern matches."""
+    path = local_form(path)
     sources = open_sources(_file(path))
-    return [Log(path=path if len(sources) == 1 else source.path, source=source) for source in sources]
+    return [Log(path=path if _is_run(path) else source.path, source=source) for source in sources]
 
 
 def _entries(log: Log) -> Iterator[LogRecord | SkippedRow]:
@@ -48,13 +49,17 @@ def _entries(log: Log) -> Iterator[LogRecord | SkippedRow]:
     yield from log.last_entries()
 
 
+def _is_run(path: str) -> bool:
+    return path not in ("", "-") and not is_url(path) and Path(path).is_dir()
+
+
 def _file(path: str) -> str:
     """Return the path itself, or the responses in a run directory.
 
     Raises:
         UsageError: it is a directory without any.
     """
-    if path in ("", "-") or is_url(path) or not Path(path).is_dir():
+    if not _is_run(path):
         return path
     responses = Path(path) / _RESPONSES
     if not responses.is_file():

@@ -3,9 +3,11 @@
 import gzip
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import fsspec
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -130,3 +132,19 @@ def test_names_of_what_was_read(tmp_path: Path) -> None:
     assert (first.custom_id, first.category, first.model, first.prompt_tokens) == ("a", "code", "m", 9)
     assert (second.custom_id, second.category) == ("cmpl-1", None)
     assert (third.custom_id, third.category) == (None, None)
+
+
+def test_a_pattern_and_a_url_name_the_files_that_they_mean(tmp_path: Path) -> None:
+    for name in "ba":
+        write_rows(tmp_path / f"{name}.jsonl", [batch_line(body(SUMMARY), custom_id=name)])
+    pattern, url = f"{tmp_path}/*.jsonl", f"memory://{tmp_path.name}/a.jsonl"
+    assert [(row.path, row.custom_id) for row in read_logs([pattern])] == [
+        (f"{tmp_path}/{name}.jsonl", name) for name in "ab"
+    ]
+    fsspec.filesystem("memory").pipe_file(url, (tmp_path / "a.jsonl").read_bytes())
+    (remote,) = read_logs([url])
+    (local,) = read_logs([tmp_path / "a.jsonl"])
+    assert remote == replace(local, path=url)
+    for missing in (f"{tmp_path}/*.csv", url + "x"):
+        with pytest.raises(UsageError, match=r"matches no file|there is no such file"):
+            read_logs([missing])
