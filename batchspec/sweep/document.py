@@ -37,6 +37,7 @@ def sweep_document(opened: OpenedSweep, results: Sequence[PointResult]) -> dict[
             "values": dict(point.values),
             "settings": _settings(point),
             "exit_status": None if result.outcome is None else int(result.outcome.status),
+            "problem": _problem(result),
             "error": result.failure,
             "was_interrupted": was,
             **_measured(report),
@@ -61,6 +62,19 @@ def sweep_document(opened: OpenedSweep, results: Sequence[PointResult]) -> dict[
         "outputs": _outputs(opened, [report is not None for report in reports]),
         "definitions": {name: DEFINITIONS[name] for name in _DEFINED} | {"speedup": _SPEEDUP},
     }
+
+
+def _problem(result: PointResult) -> str | None:
+    """Return why a run did not end well, None where it did or could not run at all."""
+    outcome = result.outcome
+    if outcome is None or not outcome.status or outcome.report is None:
+        return None
+    if outcome.report["requests"]["num_failed"]:
+        return f"{outcome.report['requests']['num_failed']} of its lines have an error record"
+    account = outcome.report["reconciliation"]
+    if account is not None and account["num_differences"]:
+        return "the per-request sums and the Prometheus counters differ"
+    return outcome.sentences[0]
 
 
 def _settings(point: Point) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _wrong_points(document: Mapping[str, Any]) -> Iterator[str]:
     if ended:
         first, others = ended[0], len(ended) - 1
         more = f" and {others} more" if others else ""
-        yield f"{first['point']}{more} ended with status {first['exit_status']}: see the report in {first['run_dir']}"
+        yield f"{first['point']}{more} ended with status {first['exit_status']}: {first['problem']}"
     difference = difference_sentence(document["outputs"])
     if difference is not None:
         yield difference

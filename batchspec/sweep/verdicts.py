@@ -71,7 +71,7 @@ def _outputs(document: Mapping[str, Any]) -> Iterator[Paragraph]:
         first = outputs["first_difference"]
         texts = [f"{name}: {printable(text)}" for name, text in zip("AB", first.get("texts", ()), strict=False)]
         yield _bad("\n".join([f"{sentence[0].upper()}{sentence[1:]}.", *texts, *_doubt(document)]))
-    elif compared:
+    elif compared and compared[0]["num_compared"]:
         with_ids = min(one["num_with_token_ids"] for one in compared)
         ids = f", and token ids of {count(with_ids)}" if with_ids else ""
         yield Paragraph(
@@ -80,7 +80,7 @@ def _outputs(document: Mapping[str, Any]) -> Iterator[Paragraph]:
             tone=Tone.GOOD,
         )
     else:
-        yield Paragraph(text="Outputs are not compared: it takes two points that have run.")
+        yield Paragraph(text="Outputs are not compared: it takes two points that have answered a request.")
 
 
 def _doubt(document: Mapping[str, Any]) -> Iterator[str]:

@@ -123,7 +123,7 @@ def test_what_is_wrong_is_said() -> None:
     assert "Reconciled:" not in text
     assert "Failed requests at method=ngram k=2: 1" in text
     assert "Not run: method=ngram k=3: no room" in text
-    assert "Outputs are not compared: it takes two points that have run." in text
+    assert "Outputs are not compared: it takes two points that have answered a request." in text
     assert "over first: output tok/s over those of the first point" in text
 
 

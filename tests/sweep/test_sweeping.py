@@ -1,5 +1,6 @@
 """A grid run for real: once each, resumable, compared, and what happens where something is wrong."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -219,7 +220,17 @@ def test_lines_that_cannot_be_served_fail_alike(sweep: RunGrid, rows_path: Path)
     assert outcome.document is not None
     assert outcome.document["outputs"]["is_identical"]
     assert [point["requests"]["num_failed"] for point in outcome.document["points"]] == [1, 1]
-    assert outcome.sentences[0].startswith("method=none and 1 more ended with status 1: see the report in ")
+    assert outcome.sentences[0].startswith("method=none and 1 more ended with status 1: 1 of its lines have an error")
+
+
+@pytest.mark.usefixtures("no_warming")
+def test_a_damaged_input_is_told(sweep: RunGrid, rows_path: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.jsonl.gz"
+    damaged.write_bytes(gzip.compress(rows_path.read_bytes())[:-20])
+    for _ in range(2):
+        outcome = sweep("method=none,ngram", input=str(damaged))
+        assert outcome.status is ExitStatus.FAILURES
+        assert "damaged.jsonl.gz cannot be read further" in outcome.sentences[0]
 
 
 @pytest.mark.usefixtures("no_warming")
