@@ -1,7 +1,8 @@
 """The runs of a sweep, one after another in one process, with one model in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from batchspec.api import Model
 from batchspec.errors import BatchspecError
@@ -27,6 +28,11 @@ class PointResult:
 
     outcome: JobOutcome | None = None
     failure: str | None = None
+
+    @property
+    def report(self) -> Mapping[str, Any] | None:
+        """The document of the run's ``report.json``; None if there is none."""
+        return None if self.outcome is None else self.outcome.report
 
 
 def run_points(opened: OpenedSweep, *, watch: Callable[[], Watcher]) -> list[PointResult]:
