@@ -2,6 +2,8 @@
 
 import logging
 import os
+import re
+import socket
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from batchspec.scaleout.fleet import Fleet
 from batchspec.scaleout.ray_workers import Ray, RayWorkers, import_ray
 
 __all__ = ["RaySettings", "serve_on_ray"]
+
+_SECONDS_TO_ANSWER = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +76,21 @@ def _connect(ray: Ray) -> Callable[[], None]:
     address = os.environ.get("RAY_ADDRESS")
     local = {} if address else {"include_dashboard": False}
     try:
+        if address:
+            _knock(address)
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
     except Exception as error:  # of this very class, when a process of Ray's does not start
         where = f"the Ray cluster at RAY_ADDRESS={address} cannot be reached" if address else "Ray cannot be started"
         raise UsageError(f"{where} ({' '.join(str(error).split())[:200]}): check it with ray status") from error
     shutdown: Callable[[], None] = ray.shutdown
     return shutdown
+
+
+def _knock(address: str) -> None:
+    """Raise OSError if nobody listens at ``host:port``, for which Ray itself would wait for minutes."""
+    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:([0-9]+)", address)
+    if match is not None:
+        socket.create_connection((match[1], int(match[2])), timeout=_SECONDS_TO_ANSWER).close()
 
 
 def _workers(

@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import orjson
 import pytest
 
 from batchspec.job.run import run_job
+from tests.cli.calling import call
 from tests.scaleout.comparing import MIXED_ROWS, assert_same_run, document, records_of, settings_for
 
 pytestmark = pytest.mark.skipif(
@@ -42,6 +45,22 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     run_job(settings_for(directory, directory / "single"))
     return directory
+
+
+def test_a_cluster_that_nobody_answers_for_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.jsonl").write_text('{"prompt": "a"}\n')
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{unheard.getsockname()[1]}")
+        status, out, err = call(monkeypatch, capsys, "run", "in.jsonl", "--ray")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert re.search(
+        r"the Ray cluster at RAY_ADDRESS=127.0.0.1:\d+ cannot be reached .*: check it with ray status", err
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_two_workers_leave_the_run_directory_of_one_process(served: Path) -> None:
