@@ -1,10 +1,10 @@
 """What must hold among the counts of one response, whoever wrote them; definitions as in ``report/definitions.py``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import mul
 
 from batchspec.ingest.faults import contradicts
-from batchspec.ingest.numbers import MAX_DRAFT
+from batchspec.ingest.numbers import MAX_COUNT, MAX_DRAFT
 from batchspec.ingest.record import Acceptance
 
 __all__ = ["check_identities", "contradictions", "weighted_sum"]
@@ -28,6 +28,7 @@ def contradictions(acceptance: Acceptance, *, completion_tokens: int | None) -> 
     """Yield a sentence for every identity that does not hold; nothing for an honest response."""
     steps, drafted = acceptance.num_spec_steps, acceptance.num_draft_tokens
     accepted, longest = acceptance.num_accepted_draft_tokens, acceptance.num_spec_tokens
+    yield from _of_sizes({"steps": steps, "drafted": drafted, "accepted": accepted, "tokens": completion_tokens})
     if accepted is not None and drafted is not None and accepted > drafted:
         yield f"{accepted} draft tokens accepted of {drafted} drafted"
     if steps is not None and drafted is not None and longest is not None and drafted > steps * longest:
@@ -47,6 +48,13 @@ def contradictions(acceptance: Acceptance, *, completion_tokens: int | None) -> 
 def weighted_sum(counts: Sequence[int]) -> int:
     """Return the sum of j * counts[j]: the draft tokens accepted, of a histogram."""
     return sum(map(mul, counts, range(len(counts))))
+
+
+def _of_sizes(counts: Mapping[str, int | None]) -> Iterator[str]:
+    """Refuse sums and products that no response can have; what is stated was checked where it was read."""
+    for name, count in counts.items():
+        if count is not None and count > MAX_COUNT:
+            yield f"{name} come to {count}, more than the {MAX_COUNT} of any response"
 
 
 def _of_histogram(acceptance: Acceptance, histogram: Sequence[int]) -> Iterator[str]:

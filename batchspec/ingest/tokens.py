@@ -29,7 +29,7 @@ def completion_tokens(body: Mapping[str, Any]) -> int | None:
         block = body.get(place)
         if type(block) is dict and (found := first_whole(block, names)) is not None:
             return found
-    return first_whole(body, ("tokens_predicted",)) if type(body.get("new_tokens")) is not int else body["new_tokens"]
+    return whole(body, "new_tokens" if type(body.get("new_tokens")) is int else "tokens_predicted")
 
 
 def choice_tokens(choice: Mapping[str, Any], *, of_response: int | None, num_choices: int) -> int | None:

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from batchspec.ingest import LogRecord, SkippedRow, SkipReason
+from batchspec.ingest import Acceptance, LogRecord, SkippedRow, SkipReason
+from batchspec.ingest.faults import RowFault
+from batchspec.ingest.identities import contradictions
+from batchspec.ingest.tokens import completion_tokens
 
 from .logs import SUMMARY, batch_line, body, read_rows
 
@@ -137,6 +140,17 @@ def test_what_is_no_response(tmp_path: Path, row: Any, sentence: str) -> None:
     found = skipped(tmp_path, row)
     assert found.reason is SkipReason.MALFORMED
     assert found.message.startswith(sentence)
+
+
+def test_numbers_beyond_any_response_are_refused_wherever_they_come_from() -> None:
+    for told in ({"new_tokens": 2**40}, {"new_tokens": -1}, {"tokens_predicted": 2**31}):
+        with pytest.raises(RowFault, match="must be an integer from 0 to 2147483647"):
+            completion_tokens(told)
+    assert completion_tokens({"new_tokens": 5, "tokens_predicted": 7}) == 5
+    steps = Acceptance(num_spec_steps=2**30, num_draft_tokens=2**31)
+    assert list(contradictions(steps, completion_tokens=2**31)) == [
+        f"{name} come to 2147483648, more than the 2147483647 of any response" for name in ("drafted", "tokens")
+    ]
 
 
 SPARSE: list[tuple[Any, SkipReason]] = [
