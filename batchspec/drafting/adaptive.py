@@ -137,6 +137,8 @@ class AdaptiveDrafter:
 
 
 def _cut(draft: Draft, length: int) -> Draft:
+    if length == len(draft.token_ids):
+        return draft
     probs = None if draft.token_probs is None else draft.token_probs[:length]
     return replace(draft, token_ids=draft.token_ids[:length], token_probs=probs)
 

@@ -17,6 +17,7 @@ __all__ = ["StepCosts"]
 
 _PER_DOUBLING = 4  # sizes that are told apart between a number of rows and its double
 _MOST_SAMPLES = 8
+_REFRESH = 32  # steps after which what is known is put together anew, which takes a tenth of a millisecond
 _ENOUGH_SAMPLES = 3  # of a size, to be believed when they are slow
 _PLAUSIBLE = 1.1  # times as much for a row as in a smaller step, of which a row never takes less
 _MOST_GROWTH = 1.5  # of a step beyond the largest that was seen
@@ -59,7 +60,7 @@ class StepCosts:
         size = self._sizes.setdefault(_number(num_rows), _Size())
         size.samples.append((num_rows, seconds))
         size.last_seen = self._num_steps
-        if len(size.samples) <= _ENOUGH_SAMPLES or self._num_steps % _MOST_SAMPLES == 0:
+        if len(size.samples) <= _ENOUGH_SAMPLES or self._num_steps % _REFRESH == 0:
             for number in [n for n, other in self._sizes.items() if other.last_seen < self._num_steps - _MEMORY]:
                 del self._sizes[number]
             self._by_rows = None
