@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test install lint fuzz clean
+.PHONY: demo test install lint fuzz crash soak clean
 
 # torch first and by exact version: the CPU build, when one is at hand, then satisfies every looser requirement.
 $(VENV)/.installed: pyproject.toml
@@ -30,6 +30,14 @@ test: lint
 # Hostile input for ten minutes of processor time; `FUZZ="--minutes 60 --seed 7"` for another walk.
 fuzz: install
 	$(BIN)/python -m tests.fuzz $(or $(FUZZ),--minutes 10)
+
+# The long forms of tests/reliability: what they found stands in reports/reliability.md.
+crash: install
+	$(BIN)/python -m tests.reliability.crash --points 120
+	$(BIN)/python -m tests.reliability.every_operation
+
+soak: install
+	$(BIN)/python -m tests.reliability.soak --requests 200000
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

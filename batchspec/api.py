@@ -8,7 +8,7 @@
 Nothing heavy is imported before an engine is made.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,6 +192,7 @@ class Engine:
         *,
         in_order: bool = True,
         where: Where = "request",
+        between_steps: Callable[[], None] = lambda: None,
     ) -> Generator[dict[str, Any], None, None]:
         """Serve requests and yield an output record for each; they are read only as there is room for them.
 
@@ -202,6 +203,7 @@ class Engine:
                 index of its own, which grows if records leave in order. ``NotYet`` says that there is none just now.
             in_order: yield records in the order of the requests; otherwise as they are done.
             where: how error messages name a request: a function of its number, or what stands before the number.
+            between_steps: called behind every step of the engine, when all records that are done have left that may.
 
         Raises:
             UsageError: an item is none of these.
@@ -211,7 +213,7 @@ class Engine:
         """
         self._begin()
         intake = take_rows(requests, where=where, defaults=self._defaults, is_sorted=in_order)
-        yield from self._serve(self._core.run(intake, in_order=in_order, where=where))
+        yield from self._serve(self._core.run(intake, in_order=in_order, where=where, between_steps=between_steps))
 
     def stream(self, request: Mapping[str, Any] | Request) -> Generator[dict[str, Any], None, None]:
         """Serve one request and yield the chunks that a server would send, each as soon as its step is done.

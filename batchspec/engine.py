@@ -16,10 +16,11 @@ from batchspec.desk import Desk
 from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
 from batchspec.request import Intake, NotYet, Request, Where
+from batchspec.scarcity import Scarcity
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.source_counters import SourceCounters
-from batchspec.step import Outcome, StepPlan, TokenMasks
+from batchspec.step import Draft, Outcome, StepPlan, TokenMasks
 from batchspec.verify import judge
 
 __all__ = ["EngineCore", "GrammarsOfSteps", "Records", "Runner"]
@@ -77,16 +78,20 @@ class EngineCore:
         self.clock = clock
         self.desk = Desk(tokenizer=tokenizer, limits=limits, grammars=grammars, add=self._add, drop=self._drop)
         self.progress = self.desk.progress
+        self.scarcity = Scarcity(scheduler)
         self.is_stopping = False
         self._now = clock()
 
     def step(self) -> list[Sequence]:
         """Run one step and return the sequences that ended in it."""
-        drafts = self.drafter.propose(self.scheduler.decoding)
+        drafts = self._propose()
         plan = self.scheduler.plan(drafts, now=self._now)
         masks = self.grammars.masks(plan)
-        logits = self.runner.forward(plan)
-        verdicts = judge(plan, logits, masks())
+        try:
+            logits = self.runner.forward(plan)
+        finally:
+            allowed = masks()  # waited for in any case: nobody may touch the grammars before
+        verdicts = judge(plan, logits, allowed)
         self._now = self.clock()
         outcomes = self.scheduler.commit(plan, verdicts, now=self._now)
         self.counters.observe_drafts(num_drafted=verdicts.num_drafted, accepted=verdicts.accepted)
@@ -96,13 +101,21 @@ class EngineCore:
         self.desk.observe(outcomes)
         return self.scheduler.reap()
 
-    def run(self, intake: Iterable[Intake | NotYet], *, in_order: bool = True, where: Where = "line") -> Records:
+    def run(
+        self,
+        intake: Iterable[Intake | NotYet],
+        *,
+        in_order: bool = True,
+        where: Where = "line",
+        between_steps: Callable[[], None] = lambda: None,
+    ) -> Records:
         """Serve every line and yield its record; lines are taken in only as there is room for them.
 
         Args:
             intake: requests, and lines already found to be wrong, whose error records take their place.
             in_order: yield records in the order of the lines; otherwise as they are done.
             where: how error messages name a line.
+            between_steps: called behind every step, once the records that may leave have left.
         """
         self._begin(in_order=in_order, where=where)
         source = iter(intake)
@@ -113,6 +126,7 @@ class EngineCore:
                 if self.scheduler.num_unfinished:
                     self._advance()
                 yield from self.desk.lane.ready()
+                between_steps()
         except GeneratorExit:
             self.desk.abort()
             raise
@@ -164,11 +178,10 @@ class EngineCore:
         """Run a step and close what ended; a failed forward pass fails the requests in the batch, not the run."""
         try:
             ended = self.step()
-        except RuntimeError as error:
-            cause = next(iter(str(error).splitlines()), "no message")
-            message = f"the forward pass failed with {type(error).__name__}: {cause}"
-            self.desk.give_up(self.scheduler.running, RequestError(message, code="engine_error", status_code=500))
+        except (RuntimeError, MemoryError) as error:
+            self._cope(error)
             return
+        self.scarcity.relax()
         for sequence in ended:
             self.drafter.end(sequence)
             self.counters.observe_finished(
@@ -178,6 +191,29 @@ class EngineCore:
                 seconds=self._now - sequence.timing.queued,
             )
             self.desk.close(sequence, now=self._now)
+
+    def _propose(self) -> list[Draft]:
+        """Return the drafts; none where memory is short, since they change nothing but the speed."""
+        try:
+            return self.drafter.propose(self.scheduler.decoding)
+        except (RuntimeError, MemoryError) as error:
+            if not self.scarcity.is_shortage(error):
+                raise
+            return []
+
+    def _cope(self, error: RuntimeError | MemoryError) -> None:
+        """Plan smaller steps if memory was short, as long as they can be smaller; else fail who was in the step."""
+        if self.scarcity.is_shortage(error):
+            if self.scarcity.retrench():
+                return
+            message = f"out of memory even for a step of one token ({_first_line(error)}); give the machine more"
+            failed, code = self.scheduler.running[:1], "out_of_memory"
+        else:
+            message = f"the forward pass failed with {type(error).__name__}: {_first_line(error)}"
+            failed, code = self.scheduler.running, "engine_error"
+        if not failed:
+            raise error
+        self.desk.give_up(failed, RequestError(message, code=code, status_code=500))
 
     def _add(self, sequence: Sequence) -> None:
         self.drafter.begin(sequence)
@@ -214,3 +250,7 @@ class EngineCore:
             num_waiting=len(self.scheduler.waiting),
             usage=self.scheduler.pool.usage,
         )
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), "no message")

@@ -5,9 +5,12 @@ BatchspecError
 │   ├── ModelError    the model cannot be loaded or is not supported        exit status 2
 │   └── DamagedInputError   the input broke off while it was read           exit status 2
 └── RequestError      one line of the input is wrong; its record says so    exit status 1
+
+KeyboardInterrupt
+└── Terminated        the process received SIGTERM                          exit status 143
 """
 
-__all__ = ["BatchspecError", "DamagedInputError", "ModelError", "RequestError", "UsageError"]
+__all__ = ["BatchspecError", "DamagedInputError", "ModelError", "RequestError", "Terminated", "UsageError"]
 
 
 class BatchspecError(Exception):
@@ -24,6 +27,10 @@ class ModelError(UsageError):
 
 class DamagedInputError(UsageError):
     """The input is truncated or corrupt; raised where that shows, with the rows before it already read."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process received SIGTERM, which ends it as SIGINT does, with a status of its own."""
 
 
 class RequestError(BatchspecError):

@@ -1,7 +1,6 @@
 """From a model's name and plain settings to an engine: how long sequences may be, how many pages there are."""
 
 import gc
-import os
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from batchspec.model.generation import GenerationDefaults
 from batchspec.model.kernel import attend_some
 from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
+from batchspec.model.memory import free_memory, is_to_be_had
 from batchspec.model.runner import ModelRunner
 from batchspec.model.trust import Trust
 from batchspec.scheduler import Scheduler
@@ -173,7 +173,12 @@ def build_engine(
     bytes_per_token = loaded.bytes_per_token + (0 if draft is None else draft.bytes_per_token)
     block_size = page_size(loaded.device, loaded.dtype)
     num_blocks = _num_blocks(
-        bytes_per_token * block_size, settings, max_model_len, block_size=block_size, device=loaded.device
+        bytes_per_token * block_size,
+        settings,
+        max_model_len,
+        block_size=block_size,
+        device=loaded.device,
+        note=note,
     )
     means = _means(
         loaded, draft, settings, num_blocks=num_blocks, block_size=block_size, max_model_len=max_model_len, note=note
@@ -271,30 +276,37 @@ def _settle_threads(loaded: LoadedModel) -> None:
 
 
 def _num_blocks(
-    bytes_per_block: int, settings: EngineSettings, max_model_len: int, *, block_size: int, device: torch.device
+    bytes_per_block: int,
+    settings: EngineSettings,
+    max_model_len: int,
+    *,
+    block_size: int,
+    device: torch.device,
+    note: Callable[[str], None],
 ) -> int:
     """Return the pool size: what was asked for, else enough for a full batch within a share of free memory.
 
-    A draft model's keys and values are a part of ``bytes_per_block``, as its pool follows the target's.
+    What cannot be had is halved, as long as one sequence fits. A draft model's keys and values are a part of
+    ``bytes_per_block``, as its pool follows the target's.
     """
     longest = num_blocks_for(max_model_len, block_size=block_size)
     if settings.kv_cache_memory is None:
-        share = int(_free_memory(device) * _SHARE_OF_MEMORY[device.type])
+        share = int(free_memory(device) * _SHARE_OF_MEMORY[device.type])
         num_blocks = min(settings.max_num_seqs * longest, share // bytes_per_block)
         remedy = "set a smaller --max-model-len"
     else:
         num_blocks = settings.kv_cache_memory // bytes_per_block
         remedy = f"set --kv-cache-memory to at least {longest * bytes_per_block} bytes or a smaller --max-model-len"
+    wanted = num_blocks
+    while num_blocks >= longest and not is_to_be_had(num_blocks * bytes_per_block, device):
+        num_blocks = max(longest, num_blocks // 2) if num_blocks > longest else 0
+        remedy = "there is no memory for more: set a smaller --max-model-len"
     if num_blocks < longest:
         raise UsageError(
             f"the key-value cache would hold {num_blocks * block_size} tokens, "
             f"less than one sequence of {max_model_len}; {remedy}."
         )
+    if num_blocks < wanted:
+        mib = num_blocks * bytes_per_block / 2**20
+        note(f"there is not enough memory for the key-value cache asked for: it is made smaller, {mib:,.0f} MiB")
     return num_blocks
-
-
-def _free_memory(device: torch.device) -> int:
-    """Return the bytes that are free on the device now."""
-    if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import Any, cast
 
 import typer
@@ -20,7 +21,7 @@ from batchspec.cli.replay import replay
 from batchspec.cli.report import report
 from batchspec.cli.run import run
 from batchspec.cli.sweep import sweep
-from batchspec.errors import BatchspecError, UsageError
+from batchspec.errors import BatchspecError, Terminated, UsageError
 from batchspec.plain_text import is_text, printable
 
 __all__ = ["app", "main"]
@@ -57,9 +58,9 @@ def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
     def guarded(*args: Any, **kwargs: Any) -> int:
         try:
             return command(*args, **kwargs)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as signal_error:
             print("batchspec: interrupted: run the same command again", file=sys.stderr)
-            return 130
+            return _status_of(signal_error)
 
     return guarded
 
@@ -77,7 +78,7 @@ app.command("compare")(_interruptible(compare))
 
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence on stderr, never a traceback."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like SIGINT, also while modules are imported
+    signal.signal(signal.SIGTERM, _terminate)  # ends like SIGINT, also while modules are imported
     try:
         _check_arguments()
         status = app(standalone_mode=False)
@@ -85,8 +86,12 @@ def main() -> None:
         _fail(_sentence(error), status=2)
     except BatchspecError as error:
         _fail(str(error), status=2)
-    except (typer.Abort, KeyboardInterrupt):
+    except MemoryError:
+        _fail("out of memory: give the machine more, or a smaller --max-num-seqs or --kv-cache-memory", status=2)
+    except typer.Abort:
         _fail("interrupted", status=130)
+    except KeyboardInterrupt as signal_error:
+        _fail("interrupted", status=_status_of(signal_error))
     else:
         sys.exit(status if isinstance(status, int) else 0)
 
@@ -96,6 +101,15 @@ def _check_arguments() -> None:
     for argument in sys.argv[1:]:
         if not is_text(argument):
             raise UsageError(f"argument {printable(argument)} is not UTF-8: rename the file")
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise Terminated
+
+
+def _status_of(error: KeyboardInterrupt) -> int:
+    """Return 128 and the signal's number, as a shell does."""
+    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
 def _sentence(error: Any) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["fingerprint_of_edges", "sha256_of", "sha256_of_file", "together"]
+__all__ = ["EDGE_BYTES", "fingerprint_of_edges", "sha256_of", "sha256_of_file", "together"]
 
-_EDGE_BYTES = 2**20
+EDGE_BYTES = 2**20
 
 
 def fingerprint_of_edges(size: int, between: Callable[[int, int], bytes]) -> str:
@@ -19,8 +19,8 @@ def fingerprint_of_edges(size: int, between: Callable[[int, int], bytes]) -> str
     """
     digest = hashlib.sha256(f"{size}:".encode())
     if size:
-        digest.update(between(0, min(size, _EDGE_BYTES)))
-        digest.update(between(max(0, size - _EDGE_BYTES), size))
+        digest.update(between(0, min(size, EDGE_BYTES)))
+        digest.update(between(max(0, size - EDGE_BYTES), size))
     return digest.hexdigest()
 
 

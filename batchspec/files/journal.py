@@ -24,11 +24,15 @@ class Journal:
         path: the JSONL file, which is opened for appending.
         checkpoint_path: where ``{"journal_bytes", "num_records", "state"}`` is kept.
         num_records: records that the file holds already.
+
+    Attributes:
+        num_safe_bytes: how long the file was at the last checkpoint; 0 before the first.
     """
 
     def __init__(self, *, path: Path, checkpoint_path: Path, num_records: int):
         self.path = path
         self.num_records = num_records
+        self.num_safe_bytes = 0
         self._checkpoint_path = checkpoint_path
         with _writing(path):
             self._file = path.open("ab")
@@ -51,15 +55,26 @@ class Journal:
             state: whatever the caller needs to continue its own counts from here; plain JSON.
 
         Raises:
-            UsageError: a file cannot be written.
+            UsageError: a file cannot be written, or the records' file is no longer where it was.
         """
         with _writing(self.path):
             self._file.flush()
             os.fsync(self._file.fileno())
             num_bytes = self._file.tell()
+        self._check_in_place()
         document = {"journal_bytes": num_bytes, "num_records": self.num_records, "state": state}
         with _writing(self._checkpoint_path):
             write_whole(self._checkpoint_path, orjson.dumps(document) + b"\n")
+        self.num_safe_bytes = num_bytes
+
+    def _check_in_place(self) -> None:
+        """Raise UsageError if the records go to a file that was removed, moved or replaced meanwhile."""
+        try:
+            is_in_place = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except OSError:
+            is_in_place = False
+        if not is_in_place:
+            raise UsageError(f"{self.path} was removed, moved or replaced while the run was writing to it")
 
     def close(self) -> None:
         """Close the file; only what was checkpointed is sure to be in it."""
@@ -81,9 +96,7 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}): put that right and run the same command again"
-        ) from error
+        raise UsageError(f"{path} cannot be written ({error.strerror or error}): put that right") from error
 
 
 def create_journal(*, path: Path, checkpoint_path: Path) -> Journal:
@@ -98,8 +111,13 @@ def create_journal(*, path: Path, checkpoint_path: Path) -> Journal:
     return Journal(path=path, checkpoint_path=checkpoint_path, num_records=0)
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
+def read_records(path: Path, *, start: int = 0, end: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the records of a JSONL file, one in memory at a time.
+
+    Args:
+        path: of the file.
+        start: byte at which the first record begins.
+        end: byte behind the last record; None for the end of the file.
 
     Raises:
         UsageError: the file cannot be opened, or a line of it is not a JSON object.
@@ -109,7 +127,12 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error}): check the path") from error
     with file:
+        file.seek(start)
+        position = start
         for number, line in enumerate(file, start=1):
+            if end is not None and position >= end:
+                return
+            position += len(line)
             try:
                 record = orjson.loads(line)
             except orjson.JSONDecodeError:

@@ -11,10 +11,14 @@ __all__ = ["LOCK_NAME", "check_unlocked", "take_lock"]
 LOCK_NAME = ".lock"
 
 
-def take_lock(directory: Path) -> int:
+def take_lock(directory: Path, *, flag: str = "--run-dir") -> int:
     """Lock an existing directory for this process; return the descriptor to close in the end.
 
     The lock ends with the process, however it ends. File systems without locks give a descriptor that locks nothing.
+
+    Args:
+        directory: to lock.
+        flag: with which another directory can be chosen.
 
     Raises:
         UsageError: another run holds the lock, or the lock file cannot be made.
@@ -22,13 +26,13 @@ def take_lock(directory: Path) -> int:
     try:
         descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise UsageError(f"{directory} cannot be written ({error.strerror}): choose another --run-dir") from error
+        raise UsageError(f"{directory} cannot be written ({error.strerror}): choose another {flag}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
         raise UsageError(
-            f"another run is writing to {directory}: wait until it ends, or choose another --run-dir"
+            f"another run is writing to {directory}: wait until it ends, or choose another {flag}"
         ) from error
     except OSError:
         pass

@@ -76,7 +76,7 @@ class OutputsLog:
             raise self._refusal(failure) from failure
 
     def _refusal(self, error: OSError) -> UsageError:
-        return UsageError(f"{self.path} cannot be written ({error.strerror or error}): put that right and run again")
+        return UsageError(f"{self.path} cannot be written ({error.strerror or error}): put that right")
 
 
 def _whole_lines(path: Path) -> int:

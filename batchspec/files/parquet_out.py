@@ -14,7 +14,7 @@ from batchspec.files.atomic import whole_file
 from batchspec.files.journal import read_records
 from batchspec.report.bodies import body_facts
 
-__all__ = ["RESPONSE_SCHEMA", "read_responses", "responses_to_parquet"]
+__all__ = ["GROUP_BYTES", "RESPONSE_SCHEMA", "read_responses", "responses_to_parquet"]
 
 _COLUMNS: dict[str, pa.DataType] = {
     "id": pa.string(),
@@ -32,22 +32,37 @@ _COLUMNS: dict[str, pa.DataType] = {
 }
 RESPONSE_SCHEMA = pa.schema(_COLUMNS)
 _GROUP_ROWS = 4096
-_GROUP_BYTES = 16 * 2**20
+GROUP_BYTES = 16 * 2**20
 
 
-def responses_to_parquet(*, jsonl_path: Path, parquet_path: Path) -> int:
+def responses_to_parquet(
+    *,
+    jsonl_path: Path,
+    parquet_path: Path,
+    start: int = 0,
+    end: int | None = None,
+    metadata: Mapping[bytes, bytes] | None = None,
+) -> int:
     """Write the records of a JSONL file as Parquet, in one piece or not at all; return how many there were.
 
     Memory holds one row group: at most 4,096 records or 16 MiB of them, and at least one.
+
+    Args:
+        jsonl_path: the records.
+        parquet_path: the file to write.
+        start: byte of the JSONL file where the first record begins.
+        end: byte behind the last record; None for all records.
+        metadata: of the Parquet file.
 
     Raises:
         UsageError: a file cannot be read or written.
     """
     num_rows = 0
+    schema = RESPONSE_SCHEMA.with_metadata(dict(metadata)) if metadata else RESPONSE_SCHEMA
     try:
-        with whole_file(parquet_path) as temporary, pq.ParquetWriter(temporary, RESPONSE_SCHEMA) as writer:
-            for rows in _groups(_row(record) for record in read_records(jsonl_path)):
-                writer.write_table(pa.Table.from_pylist(rows, schema=RESPONSE_SCHEMA))
+        with whole_file(parquet_path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+            for rows in _groups(_row(record) for record in read_records(jsonl_path, start=start, end=end)):
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 num_rows += len(rows)
     except OSError as error:
         raise UsageError(f"{parquet_path} cannot be written ({error.strerror or error}): check the path") from error
@@ -61,7 +76,7 @@ def _groups(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for row in rows:
         group.append(row)
         num_bytes += len(row["response"] or "") + len(row["error"] or "")
-        if len(group) == _GROUP_ROWS or num_bytes >= _GROUP_BYTES:
+        if len(group) == _GROUP_ROWS or num_bytes >= GROUP_BYTES:
             yield group
             group, num_bytes = [], 0
     if group:

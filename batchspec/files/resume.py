@@ -13,7 +13,7 @@ from batchspec.files.atomic import sync_directory
 from batchspec.files.finished import FinishedIndices, record_index
 from batchspec.files.journal import Journal
 
-__all__ = ["Recovery", "open_for_resume"]
+__all__ = ["Recovery", "checkpoint_state", "open_for_resume"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,15 @@ def open_for_resume(*, path: Path, checkpoint_path: Path) -> tuple[Journal, Reco
         num_dropped_bytes=size - num_bytes,
     )
     return Journal(path=path, checkpoint_path=checkpoint_path, num_records=len(finished)), recovery
+
+
+def checkpoint_state(path: Path) -> Mapping[str, Any]:
+    """Return what the caller gave to the last checkpoint; nothing if there is none that can be read."""
+    try:
+        checkpoint = _read_checkpoint(path)
+    except OSError:
+        checkpoint = None
+    return {} if checkpoint is None else checkpoint.state
 
 
 def _read_checkpoint(path: Path) -> _Checkpoint | None:

@@ -39,6 +39,7 @@ class InputSource:
         suffix: the last extension of its files' names, in lower case; empty where they differ.
         is_parquet: whether all of them are Parquet.
         unit: "line", or "row" for Parquet.
+        hashed: number and hash of every file of text that was read from so far.
         num_rows: how many rows it holds. Parquet says it; of other files it is an estimate, blank lines included, from
             the part that was read so far. None as long as there is none, and for streams.
     """
@@ -53,6 +54,7 @@ class InputSource:
         self.unit = "row" if self.is_parquet else "line"
         self.num_rows = num_parquet_rows if self.is_parquet else None
         self._num_parquet_rows = num_parquet_rows
+        self.hashed: list[tuple[int, HashingFile]] = []
         self._starts: list[int] = []
         self._digests: list[str | None] = []
         self._num_lines = self._num_bytes = 0
@@ -63,7 +65,7 @@ class InputSource:
         Raises:
             DamagedInputError: a file is truncated or corrupt; raised where that shows.
         """
-        self._starts, self._digests = [], []
+        self.hashed, self._starts, self._digests = [], [], []
         self._num_lines = self._num_bytes = 0
         num_before = 0
         for part in self.parts:
@@ -87,6 +89,7 @@ class InputSource:
         """Yield the decompressed bytes, while the bytes of the file itself go through the hash."""
         num_lines_before, num_bytes_before = self._num_lines, self._num_bytes
         with part.open() as opened, HashingFile(opened) as file:
+            self.hashed.append((len(self._starts) - 1, file))
             stream = part.decompressed(file)
             num_ends = 0
             while chunk := stream.read(_CHUNK_BYTES):

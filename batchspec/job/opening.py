@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from batchspec.errors import ModelError, UsageError
-from batchspec.files import InputSource, RunState, RunStatus, check_destination, open_run, open_source
+from batchspec.files import (
+    InputSource,
+    RunState,
+    RunStatus,
+    check_destination,
+    check_unchanged,
+    checkpoint_state,
+    open_run,
+    open_source,
+)
 from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output
 from batchspec.job.settings import JobSettings
 from batchspec.model.locate import EMBEDDED_DRAFT, EMBEDDED_TARGET, fingerprint, locate
@@ -76,6 +85,8 @@ def open_job(settings: JobSettings, *, model: Mapping[str, Any] | None = None) -
     )
     if state.status is RunStatus.FINISHED:
         return _finished(state, settings)
+    if state.status is RunStatus.RESUME:
+        check_unchanged(source, checkpoint_state(state.path("checkpoint.json")).get("input", ()))
     return OpenedJob(settings=settings, source=source, state=state)
 
 

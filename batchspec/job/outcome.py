@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 
 from batchspec.errors import UsageError
-from batchspec.files import RunState, responses_to_parquet
+from batchspec.files import RunState, remove_parts, responses_to_parquet
 from batchspec.files.atomic import whole_file, write_whole
 from batchspec.files.upload import upload
 from batchspec.files.urls import is_url, local_form
 from batchspec.report import report_markdown
 
-__all__ = ["ExitStatus", "JobOutcome", "read_report", "write_output", "write_reports"]
+__all__ = ["ExitStatus", "JobOutcome", "local_output", "read_report", "write_output", "write_reports"]
 
 
 class ExitStatus(IntEnum):
@@ -25,6 +25,7 @@ class ExitStatus(IntEnum):
     FAILURES = 1
     USAGE = 2
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +71,10 @@ def write_output(state: RunState, output: str | Path) -> None:
         UsageError: that failed; a file that was to be uploaded stays in the run directory.
     """
     place = local_form(str(output))
-    if not is_url(place):
-        _copy(state.path("responses.jsonl"), Path(place))
-        return
-    local = state.path("responses.parquet" if place.lower().endswith(".parquet") else "responses.jsonl")
+    local = local_output(state, output)
     _copy(state.path("responses.jsonl"), local)
+    if not is_url(place):
+        return
     try:
         upload(local, place)
     except OSError as error:
@@ -85,12 +85,21 @@ def write_output(state: RunState, output: str | Path) -> None:
         ) from error
 
 
+def local_output(state: RunState, output: str | Path) -> Path:
+    """Return the file on this machine that an output is written to, before any upload."""
+    place = local_form(str(output))
+    if not is_url(place):
+        return Path(place)
+    return state.path("responses.parquet" if place.lower().endswith(".parquet") else "responses.jsonl")
+
+
 def _copy(journal: Path, output: Path) -> None:
     """Write the records of a journal to a file, in the format that its extension says."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         if output.suffix.lower() == ".parquet":
             responses_to_parquet(jsonl_path=journal, parquet_path=output)
+            remove_parts(output)
         elif output.resolve() != journal.resolve():
             with whole_file(output) as path, journal.open("rb") as source, path.open("wb") as target:
                 while chunk := source.read(2**20):

@@ -8,11 +8,12 @@ from importlib.metadata import version
 from itertools import islice
 
 from batchspec.api import Engine, Model
-from batchspec.errors import DamagedInputError
+from batchspec.errors import DamagedInputError, UsageError
 from batchspec.files import (
     FinishedIndices,
     InputSource,
     Journal,
+    ResponseParts,
     RunState,
     RunStatus,
     create_journal,
@@ -21,22 +22,21 @@ from batchspec.files import (
     read_requests,
 )
 from batchspec.job.account import RunAccount
+from batchspec.job.checkpoints import Checkpoints
 from batchspec.job.closing import RunTotals, close_run
 from batchspec.job.memory import OutputsMemory
 from batchspec.job.opening import OpenedJob, check_resolved, open_job
-from batchspec.job.outcome import ExitStatus, JobOutcome
+from batchspec.job.outcome import JobOutcome, local_output
 from batchspec.job.serve import serve_metrics
 from batchspec.job.serving import Serving
 from batchspec.job.settings import JobSettings
 from batchspec.job.shard import RowsToPassOver, learning_of
-from batchspec.job.stopping import stop_on_signal
+from batchspec.job.stopping import how_to_go_on, interrupted, stop_on_signal
 from batchspec.job.watch import Silent, Watcher
 from batchspec.report import Aggregate
 from batchspec.request import Intake
 
 __all__ = ["engine_for", "load_for", "package_versions", "run_job", "serve_job", "serve_with"]
-
-_SECONDS_BETWEEN_CHECKPOINTS = 1.0
 
 
 def run_job(settings: JobSettings, *, watcher: Watcher | None = None) -> JobOutcome:
@@ -89,7 +89,13 @@ def serve_with(engine: Serving, opened: OpenedJob, *, watcher: Watcher) -> JobOu
         watcher.say(note)
     with state, serve_metrics(engine.counters.registry, host=settings.metrics_host, port=settings.metrics_port):
         state.begin(versions=package_versions(), resolved=resolved, engine=engine.dimensions)
-        return _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher).serve()
+        run = _Run(settings=settings, source=opened.source, engine=engine, state=state, watcher=watcher)
+        try:
+            return run.serve()
+        except KeyboardInterrupt as error:
+            return interrupted(settings, by=error, num_records=None)
+        except UsageError as error:
+            raise UsageError(f"{error}; {how_to_go_on(settings)}") from error
 
 
 @dataclass(kw_only=True)
@@ -116,7 +122,19 @@ class _Run:
         with ExitStack() as stack:
             journal = stack.enter_context(self._open_journal())
             memory = stack.enter_context(OutputsMemory(self.engine, self.state, finished=self.finished))
-            stack.enter_context(stop_on_signal(self.engine, self.watcher))
+            parts = self._open_parts()
+            if parts is not None:
+                stack.enter_context(parts)
+            checkpoints = Checkpoints(
+                journal=journal,
+                memory=memory,
+                account=self.account,
+                source=self.source,
+                parts=parts,
+                say=self.watcher.say,
+                started=started,
+            )
+            stop = stack.enter_context(stop_on_signal(self.engine, self.watcher))
             shard = self.settings.shard
             self.watcher.begin(
                 self.engine.progress,
@@ -125,17 +143,15 @@ class _Run:
                 num_shards=1 if shard is None else shard.count,
             )
             try:
-                self._serve_lines(journal, memory, started)
+                self._serve_lines(journal, checkpoints)
             finally:
                 self.watcher.end()
-            elapsed = time.monotonic() - started
-            memory.sync()
-            journal.checkpoint(self.account.state(elapsed_seconds=elapsed))
+            checkpoints.write()
             num_records = journal.num_records
         if self.engine.is_stopped:
             self.state.save(status="interrupted", counts={"num_records": num_records})
-            return _interrupted(num_records)
-        return self._close(elapsed + self.account.elapsed_seconds)
+            return interrupted(self.settings, by=stop.signal, num_records=num_records)
+        return self._close(checkpoints.elapsed_seconds + self.account.elapsed_seconds)
 
     def _open_journal(self) -> Journal:
         """Start the journal, or repair it and take up the accounts where its checkpoint left them."""
@@ -152,16 +168,25 @@ class _Run:
         self.watcher.say(f"continuing in {self.state.directory} behind {recovery.num_records} finished records")
         return journal
 
-    def _serve_lines(self, journal: Journal, memory: OutputsMemory, started: float) -> None:
-        checked = started
-        for record in self.engine.run(self._lines(), in_order=self.settings.in_order, where=self.source.where):
+    def _open_parts(self) -> ResponseParts | None:
+        """Return what keeps readable copies of the records so far, if the output is a file that is not."""
+        if self.settings.output is None:
+            return None
+        output, journal = local_output(self.state, self.settings.output), self.state.path("responses.jsonl")
+        if output.suffix.lower() != ".parquet":
+            return None
+        return ResponseParts(output, journal=journal, num_bytes=journal.stat().st_size)
+
+    def _serve_lines(self, journal: Journal, checkpoints: Checkpoints) -> None:
+        records = self.engine.run(
+            self._lines(),
+            in_order=self.settings.in_order,
+            where=self.source.where,
+            between_steps=checkpoints.write_if_due,
+        )
+        for record in records:
             journal.append(record)
             self.aggregate.add(record)
-            now = time.monotonic()
-            if now - checked >= _SECONDS_BETWEEN_CHECKPOINTS:
-                memory.sync()
-                journal.checkpoint(self.account.state(elapsed_seconds=now - started))
-                checked = now
 
     def _lines(self) -> Iterator[Intake]:
         """Yield the lines that have no record yet; a damaged input ends them early and is remembered."""
@@ -223,8 +248,3 @@ def engine_for(settings: JobSettings, model: Model) -> Engine:
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that a run depends on most."""
     return {name: version(name) for name in ("torch", "transformers", "numba", "pyarrow", "tokenizers")}
-
-
-def _interrupted(num_records: int) -> JobOutcome:
-    sentence = f"interrupted behind {num_records} records: run the same command again to continue"
-    return JobOutcome(status=ExitStatus.INTERRUPTED, report=None, sentences=(sentence,))

@@ -1,6 +1,6 @@
 """What a job asks of whatever serves its requests: an engine in this process, or many elsewhere."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Protocol
 
 from batchspec.api import Progress
@@ -18,7 +18,12 @@ class Serving(Protocol):
     """As ``batchspec.Engine``, whose docstrings hold for the members here."""
 
     def run(
-        self, requests: Iterable[Intake], *, in_order: bool = True, where: Where = "request"
+        self,
+        requests: Iterable[Intake],
+        *,
+        in_order: bool = True,
+        where: Where = "request",
+        between_steps: Callable[[], None] = lambda: None,
     ) -> Generator[dict[str, Any], None, None]:
         """Yield a record for every request."""
 

@@ -55,7 +55,12 @@ class Fleet:
         self._crew.close()
 
     def run(
-        self, requests: Iterable[Intake], *, in_order: bool = True, where: Where = "request"
+        self,
+        requests: Iterable[Intake],
+        *,
+        in_order: bool = True,
+        where: Where = "request",
+        between_steps: Callable[[], None] = lambda: None,
     ) -> Generator[dict[str, Any], None, None]:
         """Serve requests and yield a record for each; as ``Engine.run``.
 
@@ -72,6 +77,7 @@ class Fleet:
                 for number, reply, growth in crew.receive(_SECONDS_OF_A_WAIT):
                     self._take(number, reply, growth)
                 yield from self._lane.ready()
+            between_steps()
         self._is_stopped, self._is_stopping = self._is_stopping, False
 
     def stop(self) -> None:

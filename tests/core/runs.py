@@ -8,6 +8,7 @@ from typing import Any
 from batchspec.engine import EngineCore
 from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.request import ChatPrompt, Endpoint, Intake, Prompt, Request, SamplingParams, TokenPrompt
+from batchspec.scarcity import Scarcity
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome, StepPlan, Verdicts
@@ -92,6 +93,7 @@ def checked_engine(**kwargs: Any) -> EngineCore:
     """Return ``make_engine`` with a scheduler that checks itself."""
     engine = make_engine(**kwargs)
     engine.scheduler = CheckedScheduler(engine.scheduler)
+    engine.scarcity = Scarcity(engine.scheduler)
     return engine
 
 

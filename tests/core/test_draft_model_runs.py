@@ -136,7 +136,7 @@ def test_shared_beginnings_are_computed_once() -> None:
 
 def test_a_failed_pass_fails_the_requests_of_the_batch_and_no_others() -> None:
     def error() -> RuntimeError:
-        return RuntimeError("out of memory")
+        return RuntimeError("boom")
 
     draft_model = Checked(make_draft_model(model=FailingModel(TABLE, failing=[4], error=error)))
     engine = engine_with(draft_model, max_num_seqs=2)

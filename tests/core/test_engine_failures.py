@@ -37,7 +37,10 @@ def test_the_batch_gets_error_records_and_the_run_goes_on() -> None:
     [
         (lambda: RuntimeError(), "RuntimeError: no message"),
         (lambda: RuntimeError("first\nsecond"), "RuntimeError: first"),
-        (lambda: torch.OutOfMemoryError("CUDA out of memory"), "OutOfMemoryError: CUDA out of memory"),
+        (
+            lambda: torch.AcceleratorError("CUDA error: an illegal access"),
+            "AcceleratorError: CUDA error: an illegal access",
+        ),
     ],
 )
 def test_the_message_is_one_line_whatever_was_raised(error: Callable[[], RuntimeError], message: str) -> None:

@@ -64,7 +64,7 @@ def test_no_records_make_a_file_with_the_schema(paths: dict[str, Path]) -> None:
     assert list(read_responses(paths["parquet_path"])) == []
 
 
-@pytest.mark.parametrize(("limit", "value", "groups"), [("_GROUP_ROWS", 3, 4), ("_GROUP_BYTES", 1, 10)])
+@pytest.mark.parametrize(("limit", "value", "groups"), [("_GROUP_ROWS", 3, 4), ("GROUP_BYTES", 1, 10)])
 def test_row_groups_are_bounded(
     paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch, limit: str, value: int, groups: int
 ) -> None:

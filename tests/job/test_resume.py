@@ -12,7 +12,7 @@ from batchspec.drafting import SpeculativeConfig
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
 from batchspec.files import RowDefaults
-from batchspec.job import run as run_module
+from batchspec.job import checkpoints
 from batchspec.job.outcome import ExitStatus
 from tests.job.conftest import RunLines, read_responses
 from tests.job.test_run import prompt
@@ -93,7 +93,7 @@ def test_a_killed_run_is_repaired_and_reconciles(
     class Killed(BaseException):
         pass
 
-    monkeypatch.setattr(run_module, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
     close = Desk.close
     count = 0
 

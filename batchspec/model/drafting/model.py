@@ -95,6 +95,14 @@ class PagedDraftModel:
 
     def _draft(self, shadows: list[Shadow]) -> None:
         """Draft what the shadows want, a token of each at a time."""
+        try:
+            self._draft_by_passes(shadows)
+        except (RuntimeError, MemoryError):
+            for shadow in shadows:
+                shadow.forget()  # nobody knows what of it was computed
+            raise
+
+    def _draft_by_passes(self, shadows: list[Shadow]) -> None:
         while shadows:
             shadow_of = {shadow.own: shadow for shadow in shadows}
             for plan in self._plans(shadows):
