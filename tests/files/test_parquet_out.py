@@ -39,14 +39,14 @@ def paths(tmp_path: Path) -> dict[str, Path]:
 
 def test_records_survive_the_round_trip(paths: dict[str, Path]) -> None:
     paths["jsonl_path"].write_bytes(jsonl(*RECORDS))
-    assert responses_to_parquet(**paths) == 3
+    assert responses_to_parquet(jsonl_path=paths["jsonl_path"], parquet_path=paths["parquet_path"]) == 3
     back = list(read_responses(paths["parquet_path"]))
     assert [orjson.dumps(record) for record in back] == [orjson.dumps(record) for record in RECORDS]
 
 
 def test_what_people_query_has_a_column(paths: dict[str, Path]) -> None:
     paths["jsonl_path"].write_bytes(jsonl(*RECORDS))
-    responses_to_parquet(**paths)
+    responses_to_parquet(jsonl_path=paths["jsonl_path"], parquet_path=paths["parquet_path"])
     first, second, third = pq.read_table(paths["parquet_path"]).to_pylist()
     assert pq.read_schema(paths["parquet_path"]) == parquet_out.RESPONSE_SCHEMA
     assert (first["id"], first["custom_id"], first["category"]) == ("batch_req_00000000", "r0", "qa")
@@ -59,7 +59,7 @@ def test_what_people_query_has_a_column(paths: dict[str, Path]) -> None:
 
 def test_no_records_make_a_file_with_the_schema(paths: dict[str, Path]) -> None:
     paths["jsonl_path"].write_bytes(b"")
-    assert responses_to_parquet(**paths) == 0
+    assert responses_to_parquet(jsonl_path=paths["jsonl_path"], parquet_path=paths["parquet_path"]) == 0
     assert pq.read_schema(paths["parquet_path"]) == parquet_out.RESPONSE_SCHEMA
     assert list(read_responses(paths["parquet_path"])) == []
 
@@ -70,7 +70,7 @@ def test_row_groups_are_bounded(
 ) -> None:
     monkeypatch.setattr(parquet_out, limit, value)
     paths["jsonl_path"].write_bytes(jsonl(*(response(i) for i in range(10))))
-    responses_to_parquet(**paths)
+    responses_to_parquet(jsonl_path=paths["jsonl_path"], parquet_path=paths["parquet_path"])
     assert pq.ParquetFile(paths["parquet_path"]).num_row_groups == groups
     assert [record["custom_id"] for record in read_responses(paths["parquet_path"])] == [f"r{i}" for i in range(10)]
 
@@ -79,7 +79,7 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_one(paths: dict[str, Pat
     paths["parquet_path"].write_bytes(b"old")
     paths["jsonl_path"].write_bytes(jsonl(RECORDS[0]) + b"nonsense\n")
     with pytest.raises(UsageError, match="line 2 is not a record"):
-        responses_to_parquet(**paths)
+        responses_to_parquet(jsonl_path=paths["jsonl_path"], parquet_path=paths["parquet_path"])
     assert paths["parquet_path"].read_bytes() == b"old"
     assert len(list(paths["parquet_path"].parent.iterdir())) == 2
 

@@ -75,7 +75,7 @@ def faults_of_record(record: dict[str, Any], row: str, *, index: int) -> list[st
     if expected is not None or code is not None:
         status = record["response"]["status_code"]
         is_wrong_row = code == expected or any(pair <= set(given["body"]) for pair in _AT_ODDS)
-        is_right = status == (400 if is_wrong_row else _OF_THE_ENGINE.get(code))
+        is_right = status == (400 if is_wrong_row else _OF_THE_ENGINE.get(str(code)))
         return [] if is_right else [f"row {index}: {code} with status {status}, not {expected}"]
     return _faults_of_answer(record["response"]["body"], given["body"], index=index)
 
