@@ -63,9 +63,9 @@ def convert(
         output=output,
     )
     with open_conversion(settings, say=remark) as conversion:
-        write_lines(conversion.lines(), output)
+        is_whole = write_lines(conversion.lines(), output)
     if as_json:
-        print(json.dumps(conversion.document()), file=sys.stderr if output is None else sys.stdout)
+        print(json.dumps(conversion.document(is_whole=is_whole)), file=sys.stderr if output is None else sys.stdout)
     else:
-        remark(conversion.sentence())
+        remark(conversion.sentence(is_whole=is_whole))
     return int(conversion.num_failed > 0)

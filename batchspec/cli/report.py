@@ -37,7 +37,7 @@ def report(
 
     Example: batchspec report responses.jsonl --by category --require 'acceptance_length>=2.1'
     """
-    from batchspec.cli.lines import remark
+    from batchspec.cli.lines import remark, telling_new_directory
     from batchspec.cli.output import print_result, writing_to_stdout
     from batchspec.report.logs.formats import ReportFormat, log_text
     from batchspec.report.logs.remarks import left_out_sentences
@@ -51,13 +51,14 @@ def report(
     from batchspec.report.logs.sections import log_parts
     from batchspec.requirements import parse_requirements
 
-    chosen = choose_format(form, as_json=as_json, output=output)
     requirements, grouping = parse_requirements(require or ()), parse_grouping(by)
     if output is not None:
         check_report_file(output, inputs=files)
+    chosen = choose_format(form, as_json=as_json, output=output)
     document, judged = report_logs(files, by=grouping, requirements=requirements)
     if output is not None:
-        write_report(document, chosen, output)
+        with telling_new_directory(output):
+            write_report(document, chosen, output)
     elif chosen is ReportFormat.TABLE:
         print_result(document, log_parts(document), as_json=False)
     else:

@@ -72,23 +72,26 @@ class Conversion:
             self.left_out.update(converted.left_out)
             yield converted.line
 
-    def sentence(self) -> str:
-        """Return the account in one sentence."""
+    def sentence(self, *, is_whole: bool = True) -> str:
+        """Return the account in one sentence; ``is_whole``: whether the lines were written to the end."""
         parts = [f"{self.num_rows - self.num_failed:,} of {self.num_rows:,} rows converted"]
         if self.num_renamed:
             parts.append(f"{self.num_renamed:,} renamed, since an earlier row had their id")
         if self.left_out:
             fields = ", ".join(f"{name} (in {count:,})" for name, count in sorted(self.left_out.items()))
             parts.append(f"left out: {fields}")
+        if not is_whole:
+            parts.append(f"the output was closed after {self.num_rows:,}, any further rows were not read")
         return "; ".join(parts)
 
-    def document(self) -> dict[str, Any]:
-        """Return the account for JSON."""
+    def document(self, *, is_whole: bool = True) -> dict[str, Any]:
+        """Return the account for JSON; ``is_whole`` as above."""
         return {
             "num_rows": self.num_rows,
             "num_converted": self.num_rows - self.num_failed,
             "num_failed": self.num_failed,
             "num_renamed": self.num_renamed,
+            "is_whole": is_whole,
             "left_out": dict(sorted(self.left_out.items())),
         }
 

@@ -37,11 +37,21 @@ def test_an_output_file_is_written_as_its_name_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, begin: str
 ) -> None:
     file = tmp_path / "new" / name
+    told = f"batchspec: the directory {file.parent} was made for {name}\n"
+    assert call(monkeypatch, capsys, "report", GREEDY, "-o", str(file)) == (0, "", told)
     assert call(monkeypatch, capsys, "report", GREEDY, "-o", str(file)) == (0, "", "")
     assert file.read_text().startswith(begin)
     assert [path.name for path in file.parent.iterdir()] == [name]
     form = file.suffix[1:]
     assert call(monkeypatch, capsys, "report", GREEDY, "--format", form)[1].startswith(begin)
+
+
+def test_a_named_format_goes_into_a_file_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.foo"
+    assert call(monkeypatch, capsys, "report", GREEDY, "-o", str(file), "--format", "csv") == (0, "", "")
+    assert file.read_text().startswith("requests,")
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,6 +139,10 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["log.jsonl", "--require", "macro:acceptance_length>=2"], "needs --by"),
     (["log.jsonl", "--by", "engine", "--require", "category:x:acceptance_length>=2"], "needs --by category"),
     (["log.jsonl", "-o", "log.jsonl"], "log.jsonl is the input as well as an output"),
+    (
+        ["log.jsonl", "-o", "new/x.foo"],
+        "output new/x.foo ends in .foo: end it in .md, .markdown, .html, .htm, .csv, .json, .txt, or give --format",
+    ),
     (["log.jsonl", "-o", "."], "output . is a directory: name a file in it"),
     (["log.jsonl", "-o", "log.jsonl/x.html"], "log.jsonl is not a directory"),
 ]

@@ -1,6 +1,7 @@
 """``batchspec convert`` as it is typed: lines on standard output, remarks and rows that failed on standard error."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,12 @@ def test_through_pipes(tmp_path: Path) -> None:
         process.stdout.read(100)
         process.stdout.close()
         assert process.stderr is not None
-        assert b"Traceback" not in process.stderr.read()
+        err = process.stderr.read()
+        assert b"Traceback" not in err
+        assert re.fullmatch(
+            rb"batchspec: ([\d,]+) of \1 rows converted; the output was closed after \1, "
+            rb"any further rows were not read\n",
+            err,
+        )
         process.stderr.close()
         assert process.wait() == 0

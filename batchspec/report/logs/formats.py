@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import orjson
 
+from batchspec.errors import UsageError
 from batchspec.plain_text import escaped_json
 from batchspec.report.logs.comma import log_csv
 from batchspec.report.logs.pictures import figures
@@ -38,13 +40,23 @@ _SUFFIXES = MappingProxyType(
         ".htm": ReportFormat.HTML,
         ".csv": ReportFormat.CSV,
         ".json": ReportFormat.JSON,
+        ".txt": ReportFormat.TABLE,
     }
 )
 
 
-def format_by_name(suffix: str) -> ReportFormat:
-    """Return the format that a file's extension stands for; tables for any other."""
-    return _SUFFIXES.get(suffix.lower(), ReportFormat.TABLE)
+def format_by_name(name: str) -> ReportFormat:
+    """Return the format that the extension of a file's name stands for; tables for a name without one.
+
+    Raises:
+        UsageError: the extension stands for none.
+    """
+    suffix = Path(name).suffix.lower()
+    if not suffix:
+        return ReportFormat.TABLE
+    if suffix not in _SUFFIXES:
+        raise UsageError(f"output {name} ends in {suffix}: end it in {', '.join(_SUFFIXES)}, or give --format")
+    return _SUFFIXES[suffix]
 
 
 def log_text(document: Mapping[str, Any], form: ReportFormat) -> str:

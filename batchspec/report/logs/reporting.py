@@ -74,7 +74,7 @@ def choose_format(name: str | None, *, as_json: bool, output: Path | None) -> Re
     """Return the format that is asked for: by ``--json``, by name, or by the extension of the output.
 
     Raises:
-        UsageError: there is no such format, or two different ones are asked for.
+        UsageError: there is no such format, two different ones are asked for, or the extension stands for none.
     """
     if name is not None and name not in list(ReportFormat):
         raise UsageError(f"--format {name!r} is no format: choose one of {', '.join(ReportFormat)}")
@@ -82,7 +82,7 @@ def choose_format(name: str | None, *, as_json: bool, output: Path | None) -> Re
         raise UsageError(f"--json and --format {name} contradict each other: give one of them")
     if as_json:
         return ReportFormat.JSON
-    return ReportFormat(name) if name is not None else format_by_name(output.suffix if output else "")
+    return ReportFormat(name) if name is not None else format_by_name(str(output or ""))
 
 
 def check_report_file(output: Path, *, inputs: Sequence[str]) -> None:

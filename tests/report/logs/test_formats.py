@@ -151,9 +151,10 @@ FORMATS = [
     (".HTM", ReportFormat.HTML),
     (".md", ReportFormat.MD),
     (".txt", ReportFormat.TABLE),
+    ("", ReportFormat.TABLE),
 ]
 
 
 @pytest.mark.parametrize(("suffix", "form"), FORMATS)
 def test_a_files_extension_names_its_format(suffix: str, form: ReportFormat) -> None:
-    assert format_by_name(suffix) is form
+    assert format_by_name(f"report{suffix}") is form
