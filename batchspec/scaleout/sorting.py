@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batchspec.errors import UsageError
 from batchspec.files import record_index
+from batchspec.scaleout.checking import AccountCheck
 from batchspec.scaleout.shards import ShardRun
 
 __all__ = ["records_in_order"]
@@ -22,7 +23,8 @@ def records_in_order(runs: Sequence[ShardRun]) -> Iterator[dict[str, Any]]:
         runs: all shards of an input, in order.
 
     Raises:
-        UsageError: a record is missing, twice there, or another shard's; raised before the first is yielded.
+        UsageError: a record is missing, twice there, or another shard's, or a shard's records and counters differ;
+            raised before the first is yielded.
     """
     total = sum(run.num_records for run in runs)
     for run in runs:
@@ -41,10 +43,13 @@ def _scan(run: ShardRun) -> NDArray[np.int64]:
     """Return where each record begins in the shard's file, in bytes, in the order of the input."""
     indices, offsets = array("q"), array("q")
     offset = 0
+    check = AccountCheck(run)
     try:
         with run.responses.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                indices.append(_index_of(run, number, line))
+                record = _record(run, number, line)
+                indices.append(_index_of(run, number, record))
+                check.add(number, record)
                 offsets.append(offset)
                 offset += len(line)
     except OSError as error:
@@ -62,16 +67,23 @@ def _scan(run: ShardRun) -> NDArray[np.int64]:
             f"{run.responses} has no record of row {wanted[wrong[0]]} of the input, and another twice or too many: "
             "copy it again"
         )
+    check.finish()
     in_order: NDArray[np.int64] = np.frombuffer(offsets, dtype=np.int64)[order]
     return in_order
 
 
-def _index_of(run: ShardRun, number: int, line: bytes) -> int:
+def _record(run: ShardRun, number: int, line: bytes) -> dict[str, Any]:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
         record = None
-    index = record_index(record) if isinstance(record, dict) else None
+    if not isinstance(record, dict):
+        raise UsageError(f"{run.responses} line {number} is not a record of a run: copy the file again")
+    return record
+
+
+def _index_of(run: ShardRun, number: int, record: dict[str, Any]) -> int:
+    index = record_index(record)
     if index is None:
         raise UsageError(f"{run.responses} line {number} is not a record of a run: copy the file again")
     if not run.shard.holds(index):

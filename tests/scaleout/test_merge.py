@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,28 @@ def _swap_responses(directory: Path) -> None:
     shutil.copy(directory / "shard-0-of-3" / "responses.jsonl", directory / "shard-1-of-3")
 
 
+def _edit_record(number: int, edit: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        path = directory / "shard-1-of-3" / "responses.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        edit(records[number - 1]["response"])
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+    return damage
+
+
+def _set_drafted(number: int) -> Callable[[dict[str, Any]], object]:
+    return lambda response: response["body"]["metrics"]["speculative_decoding"].update(num_draft_tokens=number)
+
+
+def _forget_metrics(response: dict[str, Any]) -> None:
+    del response["body"]["metrics"]
+
+
+def _forget_body(response: dict[str, Any]) -> None:
+    del response["body"]
+
+
 def _write(name: str, value: object, part: str) -> Callable[[Path], None]:
     def write(directory: Path) -> None:
         path = directory / "shard-1-of-3" / "manifest.json"
@@ -95,6 +118,18 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: (at / "shard-1-of-3" / "responses.jsonl").unlink(), r"shard-1-of-3/responses.jsonl cannot be read"),
     (_cut_responses, r"shard-1-of-3/responses.jsonl holds 1 records, and its manifest says 2"),
     (_repeat_a_record, r"shard-1-of-3/responses.jsonl has no record of row 4"),
+    (
+        _edit_record(2, _set_drafted(1)),
+        r"shard 1/3 is damaged: .*shard-1-of-3/responses.jsonl line 2 \(.*--overwrite",
+    ),
+    (
+        _edit_record(1, _forget_metrics),
+        r"shard 1/3 is damaged: .*shard-1-of-3/responses.jsonl holds records whose num_spec_steps sum up to",
+    ),
+    (
+        _edit_record(2, _forget_body),
+        r"shard 1/3 is damaged: .*shard-1-of-3/responses.jsonl line 2 is not a record",
+    ),
     (_swap_responses, r"shard-1-of-3/responses.jsonl line 1 answers row 0, which is not in shard 1/3"),
     (_write("sha256", "0" * 64, "dataset"), r"shard-1-of-3 does not belong with .*shard-0-of-3: the input's sha256"),
     (_write("fingerprint", "f", "model"), r"shard-1-of-3 .*the model's fingerprint"),
