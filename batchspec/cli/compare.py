@@ -27,6 +27,7 @@ def compare(
     from batchspec.cli.output import print_result
     from batchspec.compare.comparing import compare_runs
     from batchspec.compare.gate import judge_comparison, parse_comparison_requirements, wanted_measures
+    from batchspec.compare.remarks import left_out_sentences
     from batchspec.compare.tables import comparison_parts
 
     requirements = parse_comparison_requirements(require or ())
@@ -34,7 +35,7 @@ def compare(
     judged = judge_comparison(requirements, document)
     document["requirements"] = [one.document() for one in judged]
     print_result(document, comparison_parts(document), as_json=as_json)
-    failed = [one for one in judged if not one.holds]
-    for one in failed:
-        remark(one.sentence())
-    return int(bool(failed))
+    remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
+    for sentence in remarks:
+        remark(sentence)
+    return int(bool(remarks))

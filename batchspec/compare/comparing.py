@@ -58,4 +58,5 @@ def _check_served(side: Side) -> None:
     if not side.requests:
         nothing = "no row has an id" if side.num_without_id else "it holds no responses"
         why = next((f"the first row failed with: {message}" for message in side.failed.values()), nothing)
+        why = next(iter(side.sentences), why)
         raise UsageError(f"{side.path} has no served request that could be compared: {why}")

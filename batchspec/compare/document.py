@@ -20,6 +20,8 @@ def run_document(side: Side) -> dict[str, Any]:
         "path": side.path,
         "num_served": len(side.requests),
         "num_failed": len(side.failed),
+        "num_left_out": side.num_left_out,
+        "left_out": side.sentences,
         "num_without_id": side.num_without_id,
         "num_positions": max((len(one.accepted_at or ()) for one in side.requests.values()), default=0),
     }
@@ -29,11 +31,13 @@ def pairs_document(a: Side, b: Side, *, num_pairs: int) -> dict[str, Any]:
     """Return how many requests both runs served, and which of them only one did."""
     failed = {name for side, other in ((a, b), (b, a)) for name in side.failed if name in other.requests}
     both_failed = a.failed.keys() & b.failed.keys()
-    in_a, in_b = (side.requests.keys() | side.failed.keys() for side in (a, b))
+    in_a, in_b = (side.requests.keys() | side.failed.keys() | side.left_out for side in (a, b))
     return {
         "num_pairs": num_pairs,
         "failed_in_one": _named(failed),
         "failed_in_both": _named(both_failed),
+        "left_out": _named(a.left_out | b.left_out),
+        "repeated": _named(a.repeated | b.repeated),
         "only_in_a": _named(in_a - in_b),
         "only_in_b": _named(in_b - in_a),
     }

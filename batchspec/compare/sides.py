@@ -5,10 +5,12 @@ from itertools import zip_longest
 
 from batchspec.errors import UsageError
 from batchspec.files.wording import shown
-from batchspec.ingest import Acceptance, LogRecord, Origin, SkippedRow, read_logs
+from batchspec.ingest import Acceptance, LogRecord, Origin, SkippedRow, SkipReason, read_logs
 from batchspec.report.positions import survivors
 
 __all__ = ["Numbers", "Side", "read_side"]
+
+_MAX_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,13 +45,21 @@ class Side:
     Attributes:
         path: file or run directory.
         requests: what was served, by id.
-        failed: sentence of every row that was not served or contradicts itself, by id.
+        failed: sentence of every row that was not served, by id.
+        repeated: ids of rows that were not served, but of which another row was.
+        left_out: ids of rows whose metrics contradict each other, or that cannot be read.
+        sentences: of the first rows that are left out, with file and line.
+        num_left_out: all of these rows, those without an id included.
         num_without_id: rows that cannot be paired.
     """
 
     path: str
     requests: dict[str, Numbers] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+    sentences: list[str] = field(default_factory=list)
+    num_left_out: int = 0
     num_without_id: int = 0
 
 
@@ -57,27 +67,43 @@ def read_side(path: str) -> Side:
     """Return the numbers of a run; memory grows by a few hundred bytes for each request.
 
     Raises:
-        UsageError: the file cannot be read, or two rows of it have one id.
+        UsageError: the file cannot be read, or two served rows of it have one id.
     """
     side = Side(path=path)
     lines: dict[str, int] = {}
     for row in read_logs([path]):
+        is_left_out = isinstance(row, SkippedRow) and row.reason is not SkipReason.ERROR
+        if isinstance(row, SkippedRow) and is_left_out:
+            _leave_out(side, row)
         if row.custom_id is None:
-            side.num_without_id += 1
-            continue
-        first = lines.setdefault(row.custom_id, row.line)
-        if first != row.line:
-            raise UsageError(
-                f"{path} has the id {shown(row.custom_id)} in line {first} and in line {row.line}: requests are paired "
-                "by id, so give each one of its own"
-            )
-        if isinstance(row, SkippedRow):
-            side.failed[row.custom_id] = row.message
+            side.num_without_id += not is_left_out
+        elif isinstance(row, SkippedRow) and not is_left_out:
+            side.failed.setdefault(row.custom_id, row.message)
         else:
-            _add(side.requests, row)
-    for custom_id in side.failed:
+            first = lines.setdefault(row.custom_id, row.line)
+            if first != row.line:
+                raise UsageError(
+                    f"{path} has the id {shown(row.custom_id)} in line {first} and in line {row.line}: requests are "
+                    "paired by id, so give each one of its own"
+                )
+            if isinstance(row, LogRecord):
+                _add(side.requests, row)
+    for custom_id in side.left_out:
         side.requests.pop(custom_id, None)
+    side.repeated = side.failed.keys() & lines.keys()
+    for custom_id in side.repeated:
+        del side.failed[custom_id]
     return side
+
+
+def _leave_out(side: Side, row: SkippedRow) -> None:
+    """Name a row that cannot be believed, or count it when many are named already."""
+    side.num_left_out += 1
+    if len(side.sentences) < _MAX_NAMED:
+        name = "" if row.custom_id is None else f" ({row.custom_id})"
+        side.sentences.append(f"{row.path} line {row.line}{name} is left out: {row.message}")
+    if row.custom_id is not None:
+        side.left_out.add(row.custom_id)
 
 
 def _add(requests: dict[str, Numbers], row: LogRecord) -> None:

@@ -53,8 +53,9 @@ def comparison_parts(document: Mapping[str, Any]) -> Iterator[Part]:
 def _about(document: Mapping[str, Any]) -> Iterator[str]:
     for name, run in document["runs"].items():
         without = f", {count(run['num_without_id'])} rows without an id" if run["num_without_id"] else ""
+        left_out = f", left out {count(run['num_left_out'])}" if run["num_left_out"] else ""
         served, failed = count(run["num_served"]), count(run["num_failed"])
-        yield f"{name.upper()}: {printable(run['path'])}, served {served}, failed {failed}{without}"
+        yield f"{name.upper()}: {printable(run['path'])}, served {served}, failed {failed}{left_out}{without}"
     yield from (f"Setting: {printable(phrase)}" for phrase in document["changed_settings"] or ())
     pairs = document["pairs"]
     yield f"Pairs: {count(pairs['num_pairs'])} requests served in both"
@@ -63,6 +64,8 @@ def _about(document: Mapping[str, Any]) -> Iterator[str]:
         "only_in_b": "only in B",
         "failed_in_one": "failed in one run",
         "failed_in_both": "failed in both runs",
+        "left_out": "left out, as standard error says",
+        "repeated": "failed rows with the id of a served one",
     }
     for key, name in names.items():
         if pairs[key]["num_requests"]:

@@ -31,6 +31,8 @@ def test_what_is_paired_and_what_is_not(tmp_path: Path) -> None:
         "num_pairs": 2,
         "failed_in_one": {"num_requests": 2, "named": ["3", "4"]},
         "failed_in_both": {"num_requests": 1, "named": ["5"]},
+        "left_out": {"num_requests": 0, "named": []},
+        "repeated": {"num_requests": 0, "named": []},
         "only_in_a": {"num_requests": 2, "named": ["6", "7"]},
         "only_in_b": {"num_requests": 1, "named": ["8"]},
     }
@@ -186,7 +188,7 @@ def test_a_run_of_which_nothing_was_served_says_why(tmp_path: Path) -> None:
         (
             "wrong",
             [answer("1", [(3, 1)], beside={"num_decode_steps": 9, "num_discarded_tokens": 0})],
-            "failed with: completion_tokens is 10, but",
+            r"wrong.jsonl line 1 \(1\) is left out: completion_tokens is 10, but",
         ),
         ("empty", [], "it holds no responses"),
         ("nameless", [{key: value for key, value in answer("1").items() if key != "custom_id"}], "no row has an id"),
@@ -199,6 +201,52 @@ def test_an_id_that_stands_twice_is_refused(tmp_path: Path) -> None:
     twice = write_run(tmp_path / "a.jsonl", [answer("1"), answer("2"), answer("1")])
     with pytest.raises(UsageError, match='has the id "1" in line 1 and in line 3'):
         compare_runs(twice, twice)
+
+
+def test_a_failed_row_does_not_spoil_the_served_one_of_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In either order; a request that was never served is no repeated one."""
+    rows = [answer("1", [(3, 1)]), answer("2"), failure("1"), failure("3"), failure("3")]
+    paths = write_run(tmp_path / "a.jsonl", rows), write_run(tmp_path / "b.jsonl", rows[::-1])
+    status, out, err = call(monkeypatch, capsys, "compare", *paths)
+    assert (status, err) == (0, "")
+    assert "Pairs: 2 requests served in both" in out
+    assert "Not compared, failed rows with the id of a served one: 1 (1)" in out
+    assert "Not compared, failed in both runs: 1 (3)" in out
+
+
+def test_rows_that_cannot_be_believed_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cut line, and metrics that contradict each other: neither failed, and neither is compared."""
+    a = [answer(str(i), [(3, 1)]) for i in range(4)]
+    b = [*a[:2], answer("2", [(3, 1)])]
+    b[2]["response"]["body"]["metrics"]["speculative_decoding"]["num_draft_tokens"] = 9
+    monkeypatch.chdir(tmp_path)
+    paths = write_run(Path("a.jsonl"), a), write_run(Path("b.jsonl"), b)
+    with Path(paths[1]).open("ab") as file:
+        file.write(orjson.dumps(a[3])[:-9])
+    status, out, err = call(monkeypatch, capsys, "compare", *paths)
+    assert status == 1
+    assert [line.split(": ")[1] for line in err.splitlines()] == [
+        "b.jsonl line 3 (2) is left out",
+        "b.jsonl line 4 is left out",
+    ]
+    assert "B: b.jsonl, served 2, failed 0, left out 2\n" in out
+    assert "Not compared, left out, as standard error says: 1 (2)" in out
+    assert "Not compared, failed" not in out
+
+
+def test_rows_too_many_to_be_named_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [write_run(tmp_path / name, [answer("1")]) for name in ("a.jsonl", "b.jsonl")]
+    with Path(paths[0]).open("ab") as file:
+        file.write(b"{\n" * 23)
+    status, _, err = call(monkeypatch, capsys, "compare", *paths)
+    assert (status, err.count("\n")) == (1, 21)
+    assert err.endswith(f"3 more rows of {paths[0]} are left out\n")
 
 
 def test_run_directories_tell_what_was_set_differently(tmp_path: Path) -> None:
