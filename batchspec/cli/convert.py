@@ -65,7 +65,8 @@ def convert(
     with open_conversion(settings, say=remark) as conversion:
         is_whole = write_lines(conversion.lines(), output)
     if as_json:
-        print(json.dumps(conversion.document(is_whole=is_whole)), file=sys.stderr if output is None else sys.stdout)
+        document = conversion.document() | {"is_whole": is_whole}
+        print(json.dumps(document), file=sys.stderr if output is None else sys.stdout)
     else:
         remark(conversion.sentence(is_whole=is_whole))
     return int(conversion.num_failed > 0)

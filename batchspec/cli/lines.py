@@ -38,16 +38,23 @@ def write_lines(lines: Iterable[Mapping[str, Any]], output: Path | None) -> bool
     """
     import orjson
 
-    from batchspec.files.atomic import whole_file
-
+    is_whole = output is not None
     if output is None:
-        is_whole = False
         with writing_to_stdout(remedy="free some room or write elsewhere"):
             for line in lines:
                 sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
             sys.stdout.flush()
             is_whole = True
-        return is_whole
+    else:
+        _write_file(lines, output)
+    return is_whole
+
+
+def _write_file(lines: Iterable[Mapping[str, Any]], output: Path) -> None:
+    import orjson
+
+    from batchspec.files.atomic import whole_file
+
     try:
         with telling_new_directory(output):
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -56,4 +63,3 @@ def write_lines(lines: Iterable[Mapping[str, Any]], output: Path | None) -> bool
                 file.write(orjson.dumps(line) + b"\n")
     except OSError as error:
         raise UsageError(f"output {output} cannot be written ({error.strerror or error}): choose another") from error
-    return True

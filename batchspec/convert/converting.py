@@ -84,14 +84,13 @@ class Conversion:
             parts.append(f"the output was closed after {self.num_rows:,}, any further rows were not read")
         return "; ".join(parts)
 
-    def document(self, *, is_whole: bool = True) -> dict[str, Any]:
-        """Return the account for JSON; ``is_whole`` as above."""
+    def document(self) -> dict[str, Any]:
+        """Return the account for JSON."""
         return {
             "num_rows": self.num_rows,
             "num_converted": self.num_rows - self.num_failed,
             "num_failed": self.num_failed,
             "num_renamed": self.num_renamed,
-            "is_whole": is_whole,
             "left_out": dict(sorted(self.left_out.items())),
         }
 
