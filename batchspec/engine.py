@@ -80,10 +80,12 @@ class EngineCore:
         self.progress = self.desk.progress
         self.scarcity = Scarcity(scheduler)
         self.is_stopping = False
+        self._may_repeat = False  # whether nothing of the step was committed so far
         self._now = clock()
 
     def step(self) -> list[Sequence]:
         """Run one step and return the sequences that ended in it."""
+        self._may_repeat = True
         drafts = self._propose()
         plan = self.scheduler.plan(drafts, now=self._now)
         masks = self.grammars.masks(plan)
@@ -93,6 +95,7 @@ class EngineCore:
             allowed = masks()  # waited for in any case: nobody may touch the grammars before
         verdicts = judge(plan, logits, allowed)
         self._now = self.clock()
+        self._may_repeat = False
         outcomes = self.scheduler.commit(plan, verdicts, now=self._now)
         self.counters.observe_drafts(num_drafted=verdicts.num_drafted, accepted=verdicts.accepted)
         self.drafter.observe(outcomes, num_rows=plan.num_tokens)
@@ -203,7 +206,7 @@ class EngineCore:
 
     def _cope(self, error: RuntimeError | MemoryError) -> None:
         """Plan smaller steps if memory was short, as long as they can be smaller; else fail who was in the step."""
-        if self.scarcity.is_shortage(error):
+        if self._may_repeat and self.scarcity.is_shortage(error):
             if self.scarcity.retrench():
                 return
             message = f"out of memory even for a step of one token ({_first_line(error)}); give the machine more"

@@ -46,7 +46,7 @@ class Meagre:
         return logits
 
 
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(
     table=tables,
     requests=workloads(),
