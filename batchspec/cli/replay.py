@@ -68,6 +68,7 @@ def replay(
     """
     from batchspec.cli.lines import remark
     from batchspec.cli.output import print_result
+    from batchspec.files.unfinished import unfinished_sentences
     from batchspec.replay.costs import read_costs
     from batchspec.replay.gate import judge_replay, parse_replay_requirements
     from batchspec.replay.grid import parse_config, parse_lengths, parse_methods, settings_for
@@ -102,9 +103,10 @@ def replay(
     document["requirements"] = [one.document() for one in judged]
     print_result(document, replay_parts(document, histograms=histogram), as_json=as_json)
     remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
-    for sentence in remarks:
+    unfinished = list(unfinished_sentences(logs))
+    for sentence in [*unfinished, *remarks]:
         remark(sentence)
-    return int(bool(remarks))
+    return int(bool(remarks) or bool(requirements and unfinished))
 
 
 def _open_draft_model(model: str | None) -> "Teacher":

@@ -39,6 +39,7 @@ def report(
     """
     from batchspec.cli.lines import remark, telling_new_directory
     from batchspec.cli.output import print_result, writing_to_stdout
+    from batchspec.files.unfinished import unfinished_sentences
     from batchspec.report.logs.formats import ReportFormat, log_text
     from batchspec.report.logs.remarks import left_out_sentences
     from batchspec.report.logs.reporting import (
@@ -65,6 +66,7 @@ def report(
         with writing_to_stdout(remedy="free some room or use --output"):
             print(log_text(document, chosen), end="")
     remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
-    for sentence in remarks:
+    unfinished = list(unfinished_sentences(document["files"]))
+    for sentence in [*unfinished, *remarks]:
         remark(sentence)
-    return int(bool(remarks))
+    return int(bool(remarks) or bool(requirements and unfinished))

@@ -12,6 +12,7 @@ from batchspec.errors import UsageError
 from batchspec.files.outputs import check_destination, check_output
 from batchspec.files.seen import SeenIds
 from batchspec.files.source import open_source
+from batchspec.files.unfinished import unfinished_sentences
 
 __all__ = ["ConvertSettings", "open_conversion"]
 
@@ -55,13 +56,15 @@ def open_conversion(settings: ConvertSettings, *, say: Callable[[str], None]) ->
 
     Args:
         settings: what to convert, and how.
-        say: is told every row that could not be converted, in one sentence.
+        say: is told every row that could not be converted, in one sentence, and that a run has not finished.
 
     Raises:
         UsageError: the settings do not go together, or the input is missing or not what its name says.
     """
     settings.check()
     if settings.form is None:
+        for sentence in unfinished_sentences([settings.input]):
+            say(sentence)
         yield to_aiperf(settings.input, say=say)
         return
     source = open_source(settings.input)
