@@ -36,10 +36,8 @@ def paired_intervals(measures: Sequence[Measure], *, num_pairs: int) -> list[Int
 
     Args:
         measures: over the same pairs, which are drawn as a whole.
-        num_pairs: all of them, those that take no part in a measure included. Fewer than two tell nothing.
+        num_pairs: all of them, those that take no part in a measure included.
     """
-    if num_pairs < 2:
-        return [Intervals() for _ in measures]
     found: list[Intervals] = []
     for start in range(0, len(measures), _AT_A_TIME):
         some = measures[start : start + _AT_A_TIME]
@@ -59,6 +57,9 @@ def _by_unit(rows: NDArray[np.float64], places: NDArray[np.intp], units: NDArray
 
 
 def _intervals(measure: Measure, first: NDArray[np.float64], second: NDArray[np.float64]) -> Intervals:
+    """Return the intervals from the draws; none where fewer than two pairs weigh anything, as one cannot vary."""
+    if np.count_nonzero(measure.denominators, axis=1).min() < 2:
+        return Intervals()
     a, b = measure.offset + first, measure.offset + second
     quotient = np.divide(b, a, out=np.full_like(a, np.nan), where=(a != 0) & ~np.isnan(a))
     return Intervals(runs=(interval(a), interval(b)), difference=interval(b - a), ratio=interval(quotient))

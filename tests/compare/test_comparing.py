@@ -66,7 +66,8 @@ def test_a_run_against_itself_differs_nowhere() -> None:
     document = compare_runs(oracle("ngram_k3_n1-3", "edges"), oracle("ngram_k3_n1-3", "edges"))
     assert document["texts"]["num_different"] == 0
     for measure in document["measures"]:
-        assert measure["difference"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+        bounds = (None, None) if measure["num_pairs"] == 1 else (0.0, 0.0)
+        assert measure["difference"] == {"value": 0.0, "low": bounds[0], "high": bounds[1]}
 
 
 def test_without_metrics_texts_and_times_are_compared(
@@ -144,13 +145,34 @@ def test_a_gate_on_a_category_is_told_the_value(
     requirement: str,
     value: float,
 ) -> None:
-    old = [answer("1", [(3, 3)], category="code"), answer("2", [(3, 3)], category="chat")]
-    new = [answer("1", [(3, 2)], category="code"), answer("2", [(3, 1)], category="chat")]
+    old = [answer(i, [(3, 3)], category="code" if i in "ab" else "chat") for i in "abcd"]
+    new = [answer(i, [(3, 2 if i in "ab" else 1)], category="code" if i in "ab" else "chat") for i in "abcd"]
     paths = write_run(tmp_path / "a.jsonl", old), write_run(tmp_path / "b.jsonl", new)
     _, out, _ = call(monkeypatch, capsys, "compare", *paths, "--json", "--require", requirement)
     (judged,) = orjson.loads(out)["requirements"]
     assert judged["value"] == value
     assert (judged["low"], judged["high"]) != (None, None)
+
+
+def test_one_request_has_no_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither in a table nor at the gate: of all pairs, of a category, or where the others have no step."""
+    rows = [answer("1", [(3, 1)], category="code"), answer("2", [(3, 3)], category="chat"), answer("3", [])]
+    path = write_run(tmp_path / "a.jsonl", [*rows, answer("4", [(3, 2)], category="chat")])
+    args = ("compare", path, path, "--json", "--require", "category:code:acceptance_length>=9")
+    _, out, err = call(monkeypatch, capsys, *args)
+    assert "interval" not in err
+    lengths = [one for one in orjson.loads(out)["measures"] if one["name"] == "mean_acceptance_length"]
+    assert {one["detail"]: one["difference"]["low"] for one in lengths if one["weighting"] == "pooled"} == {
+        None: 0.0,
+        "category chat": 0.0,
+        "category code": None,
+    }
+    alone = write_run(tmp_path / "b.jsonl", [rows[0], rows[2]])
+    out = call(monkeypatch, capsys, "compare", alone, alone)[1]
+    assert "Too few requests to say which run accepts more." in out
+    assert " to " not in out.split("interval", 2)[1]
 
 
 MISTAKES: list[tuple[list[str], str]] = [

@@ -1,6 +1,6 @@
 """The two main tables: acceptance lengths and acceptance rates, each with its interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batchspec.report.layout import Column, Table, count, decimal, percentage
@@ -129,7 +129,17 @@ def _notes(document: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ..
     """Return the definitions of what the table shows."""
     definitions = {"mean": document["definitions"]["mean_over_requests"]} | dict(document["definitions"])
     shown = {"macro": document["macro"] is not None, "estimated": _has_estimates(document)}
-    return tuple(f"{_LABELS.get(name, name)}: {definitions[name]}" for name in names if shown.get(name, True))
+    notes = [f"{_LABELS.get(name, name)}: {definitions[name]}" for name in names if shown.get(name, True)]
+    return (*notes, *(_fixed_groups(document["macro"]) if "macro" in names and shown["macro"] else ()))
+
+
+def _fixed_groups(macro: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many groups say nothing of how far their ratio would move."""
+    length = macro["pooled"]["mean_acceptance_length"]
+    fixed, all_groups = length["num_fixed_groups"], length["num_groups"]
+    if fixed:
+        effect = "there is no interval" if fixed == all_groups else "its interval is too narrow"
+        yield f"macro: {count(fixed)} of {count(all_groups)} groups have one request and cannot vary, so {effect}"
 
 
 def _has_estimates(document: Mapping[str, Any]) -> bool:

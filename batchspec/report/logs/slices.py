@@ -53,6 +53,10 @@ class Slice:
         """Return the value of a measure; None where there is none."""
         return self._measures[key].value if key in self._measures else None
 
+    def num_requests(self, key: Key) -> int:
+        """Return how many requests a measure is made of."""
+        return self._measures[key].num_requests if key in self._measures else 0
+
     def document(self) -> dict[str, Any]:
         """Return what the report shows of these requests; field names as in ``metrics.speculative_decoding``."""
         steps = self._columns.counts["num_spec_steps"][self._rows]

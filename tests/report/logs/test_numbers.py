@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from batchspec.report.logs import Grouping, survey_logs
+from batchspec.report.logs.lengths_and_rates import length_table
 from tests.ingest.logs import FOREIGN, ORACLE, SUMMARY, batch_line, body
 from tests.report.test_oracle import SPECULATIVE, counted
 
@@ -221,6 +222,26 @@ def test_requests_of_different_k_are_added_where_they_have_entries(tmp_path: Pat
     assert [entry["marginal_rate"]["value"] for entry in positions] == [4 / 5, 2 / 5, 1 / 5, 1 / 5]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "note", "has_interval"),
+    [
+        ((2, 2), None, True),
+        ((2, 1, 1), "macro: 2 of 3 groups have one request and cannot vary, so its interval is too narrow", True),
+        ((1, 1), "macro: 2 of 2 groups have one request and cannot vary, so there is no interval", False),
+    ],
+)
+def test_the_macro_mean_says_which_groups_cannot_vary(
+    tmp_path: Path, sizes: tuple[int, ...], note: str | None, has_interval: bool
+) -> None:
+    rows = [request([i, i + 1], category=f"g{group}") for group, size in enumerate(sizes) for i in range(size)]
+    document = report_of(tmp_path, rows, by=Grouping.CATEGORY)
+    length = document["macro"]["pooled"]["mean_acceptance_length"]
+    assert (length["num_groups"], length["num_fixed_groups"]) == (len(sizes), sizes.count(1))
+    assert (length["low"] is not None, length["high"] is not None) == (has_interval, has_interval)
+    notes = length_table(document).notes
+    assert [text for text in notes if "cannot vary" in text] == ([] if note is None else [note])
+
+
 def test_groups_and_their_macro_mean(tmp_path: Path) -> None:
     rows = [
         request([4, 4, 4, 4], category="code"),
@@ -239,7 +260,13 @@ def test_groups_and_their_macro_mean(tmp_path: Path) -> None:
     assert macro["pooled"]["mean_acceptance_length"]["value"] == ((1 + 18 / 5) + 1) / 2
     assert macro["mean_over_requests"]["mean_acceptance_length"]["value"] == (4.0 + 1.0) / 2
     assert macro["pooled"]["mean_acceptance_length"]["num_groups"] == 2
-    assert macro["pooled"]["tokens_per_decode_step"] == {"value": None, "low": None, "high": None, "num_groups": 0}
+    assert macro["pooled"]["tokens_per_decode_step"] == {
+        "value": None,
+        "low": None,
+        "high": None,
+        "num_groups": 0,
+        "num_fixed_groups": 0,
+    }
     assert document["overall"]["pooled"]["num_spec_steps"] == 8
 
 
