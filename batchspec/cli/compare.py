@@ -29,6 +29,7 @@ def compare(
     from batchspec.compare.gate import judge_comparison, parse_comparison_requirements, wanted_measures
     from batchspec.compare.remarks import left_out_sentences
     from batchspec.compare.tables import comparison_parts
+    from batchspec.files.manifest import damaged_manifests
     from batchspec.files.unfinished import unfinished_sentences
 
     requirements = parse_comparison_requirements(require or ())
@@ -38,6 +39,6 @@ def compare(
     print_result(document, comparison_parts(document), as_json=as_json)
     remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
     unfinished = list(unfinished_sentences([run_a, run_b]))
-    for sentence in [*unfinished, *remarks]:
+    for sentence in [*damaged_manifests([run_a, run_b]), *unfinished, *remarks]:
         remark(sentence)
     return int(bool(remarks) or bool(requirements and unfinished))

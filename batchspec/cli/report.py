@@ -39,6 +39,7 @@ def report(
     """
     from batchspec.cli.lines import remark, telling_new_directory
     from batchspec.cli.output import print_result, writing_to_stdout
+    from batchspec.files.manifest import damaged_manifests
     from batchspec.files.unfinished import unfinished_sentences
     from batchspec.report.logs.formats import ReportFormat, log_text
     from batchspec.report.logs.remarks import left_out_sentences
@@ -67,6 +68,6 @@ def report(
             print(log_text(document, chosen), end="")
     remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
     unfinished = list(unfinished_sentences(document["files"]))
-    for sentence in [*unfinished, *remarks]:
+    for sentence in [*damaged_manifests(files), *unfinished, *remarks]:
         remark(sentence)
     return int(bool(remarks) or bool(requirements and unfinished))

@@ -1,6 +1,6 @@
 """The manifest of a run: what it was asked to do, with what, and how far it came."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ from batchspec.errors import UsageError
 from batchspec.files.atomic import write_whole
 from batchspec.files.wording import shown
 
-__all__ = ["differences", "new_manifest", "plain", "read_manifest", "write_manifest"]
+__all__ = ["damaged_manifests", "differences", "new_manifest", "plain", "read_manifest", "write_manifest"]
 
 _PARTS = ("parameters", "model", "dataset")
+_REMEDY = "it is damaged: copy it again or make the run again"
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,8 +38,12 @@ def new_manifest(
     }
 
 
-def read_manifest(path: Path) -> dict[str, Any] | None:
+def read_manifest(path: Path, *, remedy: str = _REMEDY) -> dict[str, Any] | None:
     """Return the manifest; None when there is none.
+
+    Args:
+        path: of the file.
+        remedy: what the message says can be done about a file that is none.
 
     Raises:
         UsageError: there is a file, but not one that batchspec wrote.
@@ -51,10 +56,22 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
         document = None
     is_ours = isinstance(document, dict) and all(isinstance(document.get(part), dict) for part in _PARTS)
     if document is None or not is_ours or "batchspec_version" not in document:
-        raise UsageError(
-            f"{path} is not a manifest that batchspec wrote: use --overwrite to replace it or another --run-dir"
-        )
+        raise UsageError(f"{path} is not a manifest that batchspec wrote: {remedy}")
     return dict(document)
+
+
+def damaged_manifests(directories: Iterable[str]) -> list[str]:
+    """Return a sentence for each run directory whose manifest is there and cannot be read; other paths have none."""
+    sentences = []
+    for path in (Path(directory) / "manifest.json" for directory in directories):
+        try:
+            if path.is_file():
+                read_manifest(path)
+        except OSError:
+            continue
+        except UsageError as error:
+            sentences.append(str(error))
+    return sentences
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ def open_run(
     wanted = new_manifest(parameters=parameters, model=model, dataset=dataset)
     if overwrite:
         return RunState(directory=directory, status=RunStatus.FRESH, manifest=wanted, found=found_manifest(directory))
-    manifest = read_manifest(directory / "manifest.json")
+    manifest = read_manifest(directory / "manifest.json", remedy="use --overwrite to replace it or another --run-dir")
     if manifest is None:
         _check_empty(directory)
         return RunState(directory=directory, status=RunStatus.FRESH, manifest=wanted, found=None)
@@ -57,6 +57,13 @@ def open_run(
 
 
 def _check_same(directory: Path, manifest: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    before, now = manifest["parameters"], wanted["parameters"]
+    if ("grid" in before) != ("grid" in now):
+        held, asked = ("a sweep", "a run") if "grid" in before else ("a run", "a sweep")
+        raise UsageError(f"{directory} holds {held}, not {asked}: give another --run-dir")
+    if before.get("shard") != now.get("shard"):
+        held = f"shard {before['shard']}" if "shard" in before else "a run of the whole input"
+        raise UsageError(f"{directory} holds {held}: give each shard a --run-dir of its own")
     changes = differences(manifest, wanted)
     if changes:
         raise UsageError(f"{directory} holds a run with other settings: {'; '.join(changes)}; {_REMEDY}")

@@ -11,6 +11,7 @@ import orjson
 
 from batchspec.errors import UsageError
 from batchspec.files.manifest import read_manifest
+from batchspec.files.runstate import found_manifest
 from batchspec.files.wording import shown
 from batchspec.job.shard import Shard, parse_shard
 
@@ -61,11 +62,12 @@ def find_shards(directories: Sequence[Path]) -> list[ShardRun]:
 def _expanded(directory: Path) -> list[Path]:
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory: give the run directories of shards")
-    manifest = read_manifest(directory / "manifest.json")
-    if manifest is not None and "shard" in manifest["parameters"]:
+    found = found_manifest(directory)
+    if found is not None and "shard" in found["parameters"]:
         return [directory]
     inside = sorted(path for path in directory.iterdir() if path.is_dir() and _DIRECTORY.fullmatch(path.name))
     if not inside:
+        manifest = read_manifest(directory / "manifest.json")
         what = "no run" if manifest is None else "a run of the whole input"
         raise UsageError(f"{directory} holds {what}: give the run directories of shards, made with run --shard i/n")
     return inside

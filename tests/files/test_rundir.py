@@ -95,6 +95,29 @@ def test_every_difference_is_named(directory: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("before", "now"), [("0/2", "1/2"), ("0/2", None), (None, "0/2")])
+def test_another_shard_is_told_to_go_elsewhere_not_to_overwrite(
+    directory: Path, before: str | None, now: str | None
+) -> None:
+    of_before, of_now = ({} if shard is None else {"shard": shard} for shard in (before, now))
+    run(directory, parameters=of_before)
+    held = "a run of the whole input" if before is None else f"shard {before}"
+    with pytest.raises(UsageError) as caught:
+        look(directory, parameters=of_now | {"temperature": 0.3})
+    assert str(caught.value) == f"{directory} holds {held}: give each shard a --run-dir of its own"
+    assert look(directory, parameters=of_before).status is RunStatus.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "held"), [("grid", "k", "a sweep, not a run"), ("k", "grid", "a run, not a sweep")]
+)
+def test_a_sweep_is_no_run(directory: Path, before: str, now: str, held: str) -> None:
+    run(directory, parameters={before: 1})
+    with pytest.raises(UsageError) as caught:
+        look(directory, parameters={now: 1})
+    assert str(caught.value) == f"{directory} holds {held}: give another --run-dir"
+
+
 def test_true_is_not_one_and_zero_is_not_false(directory: Path) -> None:
     run(directory, parameters={"timing": False})
     with pytest.raises(UsageError, match="--timing was false, now 0"):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,10 @@ DAMAGE: list[tuple[Callable[[Path], object], str]] = [
         r"shard 1/3 in .*shard-1-of-3 has lost its counters",
     ),
     (lambda at: (at / "shard-1-of-3" / "responses.jsonl").unlink(), r"shard-1-of-3/responses.jsonl cannot be read"),
+    (
+        lambda at: (at / "shard-1-of-3" / "manifest.json").write_text("{"),
+        r"shard-1-of-3/manifest.json is not a manifest that batchspec wrote: it is damaged: ",
+    ),
     (_cut_responses, r"shard-1-of-3/responses.jsonl holds 1 records, and its manifest says 2"),
     (_repeat_a_record, r"shard-1-of-3/responses.jsonl has no record of row 4"),
     (
@@ -148,7 +153,11 @@ def test_what_does_not_belong_together_is_refused_and_named(run_lines: RunLines,
             merge_shards(MergeSettings(directories=[at]))
         assert "\n" not in str(refusal.value)
         assert not (at / "manifest.json").exists(), "nothing is written before all is known to be right"
-    assert merge_shards(MergeSettings(directories=[tmp_path / "good"])).status is ExitStatus.DONE
+    merged, good = tmp_path / "good" / "manifest.json", MergeSettings(directories=[tmp_path / "good"])
+    merged.write_text("{")
+    with pytest.raises(UsageError, match=r"good/manifest.json is not a manifest .*: use --overwrite"):
+        merge_shards(good)
+    assert merge_shards(replace(good, overwrite=True)).status is ExitStatus.DONE
 
 
 def test_a_real_shard_of_another_input_or_of_other_parameters_is_named(run_lines: RunLines, tmp_path: Path) -> None:

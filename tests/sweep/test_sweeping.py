@@ -138,7 +138,7 @@ def test_a_directory_of_another_sweep_is_refused(sweep: RunGrid, rows_path: Path
         sweep("method=ngram k=3")
     with pytest.raises(UsageError, match=r"--temperature was null, now 0\.8"):
         sweep("method=ngram k=2", defaults=SEEDED)
-    with pytest.raises(UsageError, match="holds a run with other settings"):
+    with pytest.raises(UsageError, match="holds a run, not a sweep: give another --run-dir$"):
         sweep("method=ngram k=2", run_dir=run_dirs(tmp_path)[0])
     rows_path.write_text(rows_path.read_text() + json.dumps({"prompt": "more"}) + "\n")
     with pytest.raises(UsageError, match="the input's size was"):
@@ -262,3 +262,10 @@ def test_what_cannot_start_writes_nothing(sweep: RunGrid, tmp_path: Path) -> Non
     with pytest.raises(UsageError, match=r"--grid: draft_model .*/small: there is no such directory"):
         sweep(f"method=draft_model draft_model={tmp_path}/small")
     assert not (tmp_path / "sweep").exists()
+
+
+def test_an_empty_input_is_told_of_and_no_failure(sweep: RunGrid, rows_path: Path, no_warming: None) -> None:
+    rows_path.write_text("")
+    outcome = sweep("method=none")
+    assert outcome.status is ExitStatus.DONE
+    assert outcome.sentences[0] == f"{rows_path} holds no rows"
