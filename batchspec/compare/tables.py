@@ -173,5 +173,6 @@ def _throughput(throughput: Mapping[str, Mapping[str, Any] | None]) -> Iterator[
     if first and second:
         rates = f"A {decimal(first, digits=1)}, B {decimal(second, digits=1)} output tok/s"
         yield Paragraph(
-            text=f"Throughput of the whole runs: {rates}, {decimal(second / first, digits=3)} times A (one run each)"
+            text=f"Throughput of the whole runs: {rates}, {decimal(second / first, digits=3)} times A (one run each; "
+            "the first run of an installation also compiles)"
         )

@@ -10,7 +10,9 @@ import pytest
 from batchspec.compare.comparing import compare_runs
 from batchspec.compare.document import pairs_document
 from batchspec.compare.sides import Numbers, Side
+from batchspec.compare.tables import comparison_parts
 from batchspec.errors import UsageError
+from batchspec.report.layout import Paragraph
 from tests.cli.calling import call
 
 from .making import answer, failure, write_run
@@ -285,6 +287,9 @@ def test_run_directories_tell_what_was_set_differently(tmp_path: Path) -> None:
     document = compare_runs(run("old", method="ngram", seed=0), run("new", method="suffix", seed=0))
     assert document["changed_settings"] == ['--method was "ngram", now "suffix"']
     assert document["throughput"]["b"] == {"output_tokens_per_second": 100.0}
+    texts = [part.text for part in comparison_parts(document) if isinstance(part, Paragraph)]
+    (said,) = [text for text in texts if text.startswith("Throughput")]
+    assert said.endswith("1.000 times A (one run each; the first run of an installation also compiles)")
     (tmp_path / "new" / "manifest.json").write_text("{}")
     (tmp_path / "new" / "report.json").unlink()
     document = compare_runs(str(tmp_path / "old"), str(tmp_path / "new"))
