@@ -64,6 +64,8 @@ def convert(
     )
     with open_conversion(settings, say=remark) as conversion:
         is_whole = write_lines(conversion.lines(), output)
+    if not conversion.num_rows and is_whole:
+        remark(f"{input} holds no rows")
     if as_json:
         document = conversion.document() | {"is_whole": is_whole}
         print(json.dumps(document), file=sys.stderr if output is None else sys.stdout)

@@ -42,7 +42,7 @@ def report(
     from batchspec.files.manifest import damaged_manifests
     from batchspec.files.unfinished import unfinished_sentences
     from batchspec.report.logs.formats import ReportFormat, log_text
-    from batchspec.report.logs.remarks import left_out_sentences
+    from batchspec.report.logs.remarks import empty_sentences, left_out_sentences
     from batchspec.report.logs.reporting import (
         check_report_file,
         choose_format,
@@ -68,6 +68,6 @@ def report(
             print(log_text(document, chosen), end="")
     remarks = [*left_out_sentences(document), *(one.sentence() for one in judged if not one.holds)]
     unfinished = list(unfinished_sentences(document["files"]))
-    for sentence in [*damaged_manifests(files), *unfinished, *remarks]:
+    for sentence in [*empty_sentences(document), *damaged_manifests(files), *unfinished, *remarks]:
         remark(sentence)
     return int(bool(remarks) or bool(requirements and unfinished))

@@ -52,6 +52,12 @@ def bare_content(row: Mapping[str, Any], *, columns: Columns) -> Content:
     names = [name for name in wanted if name in given]
     if len(names) > 1:
         raise RequestError(f"the row has {listed(names)}: keep one, or choose it with --prompt-column", param=names[1])
+    if not names and "response" in given:
+        raise RequestError(
+            "the row is a response, not a request: read responses with batchspec report, or give the file that they "
+            "answer",
+            param="response",
+        )
     if not names:
         raise RequestError(
             f"the row has no {' or '.join(map(shown, wanted))} (it has {listed(given) or 'nothing'}): add it, or name"

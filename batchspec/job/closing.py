@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from batchspec.errors import UsageError
@@ -12,6 +13,8 @@ from batchspec.reconcile import Reconciliation
 from batchspec.report import Aggregate, report_document, throughput_document
 
 __all__ = ["RunTotals", "close_run"]
+
+_MAX_ERROR = 300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +100,7 @@ def close_run(
         dataset=state.manifest["dataset"] | {"sha256": sha256},
         exit_status=int(status),
     )
-    sentences = _sentences(document["requests"], totals, input_name=input_name)
+    sentences = _sentences(document["requests"], totals, input_name=input_name, first_error=aggregate.first_error)
     if output is not None:
         try:
             write_output(state, output)
@@ -108,14 +111,22 @@ def close_run(
     return JobOutcome(status=status, report=report, sentences=(*sentences, last))
 
 
-def _sentences(requests: Mapping[str, Any], totals: RunTotals, *, input_name: str) -> list[str]:
+def _sentences(
+    requests: Mapping[str, Any], totals: RunTotals, *, input_name: str, first_error: str | None
+) -> list[str]:
     num_failed = requests["num_failed"]
     sentences = [] if totals.damage is None else [totals.damage]
     if not requests["num_requests"]:
-        sentences.append(f"{input_name} holds no requests")
+        sentences.append(f"{input_name} holds no rows")
     if num_failed:
         lines = "line has" if num_failed == 1 else "lines have"
-        sentences.append(f"{num_failed} {lines} an error record: look for a non-null error in the responses")
+        first = "" if first_error is None else f"; the first: {shorten(first_error, _MAX_ERROR, placeholder=' …')}"
+        sentences.append(f"{num_failed} {lines} an error record, a non-null error in the responses{first}")
+    if num_failed and requests["failed_by_code"].get("invalid_json_line") == requests["num_requests"]:
+        sentences.append(
+            f"no line of {input_name} holds a JSON object: if its lines are prompts, make requests of them with "
+            "batchspec convert --from text"
+        )
     if not totals.is_exact:
         sentences.append("the per-request sums and the Prometheus counters differ: do not trust these numbers")
     return sentences

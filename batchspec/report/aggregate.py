@@ -20,6 +20,7 @@ class Aggregate:
 
     def __init__(self) -> None:
         self._whole = _Slice()
+        self._first_error: tuple[str, str] | None = None
         self._categories: dict[str, _Slice] = {}
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -29,6 +30,10 @@ class Aggregate:
             UsageError: the record was made with another number of speculative tokens than those before it.
         """
         self._whole.add(record)
+        error = record.get("error")
+        if error is not None:
+            named = str(record.get("id")), str(error.get("message"))
+            self._first_error = named if self._first_error is None else min(self._first_error, named)
         category = record.get("category")
         if category is not None:
             self._categories.setdefault(category, _Slice()).add(record)
@@ -43,6 +48,11 @@ class Aggregate:
         """
         categories = {name: self._categories[name].document() for name in sorted(self._categories)}
         return self._whole.document() | {"categories": categories}
+
+    @property
+    def first_error(self) -> str | None:
+        """The message of the failed request that stands first in the input; None as long as there is none."""
+        return None if self._first_error is None else self._first_error[1]
 
     def sums(self) -> AcceptanceSums:
         """Return what the records state of acceptance, for the reconciliation."""

@@ -74,8 +74,15 @@ def run_sweep(
     return SweepOutcome(
         status=ExitStatus.FAILURES if wrong else ExitStatus.DONE,
         document=document,
-        sentences=(*wrong, f"the comparison and all runs are in {opened.state.directory}"),
+        sentences=(*wrong, *_empty(document), f"the comparison and all runs are in {opened.state.directory}"),
     )
+
+
+def _empty(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence if the input holds no rows, which is no failure."""
+    requests = [point["requests"] for point in document["points"] if point["error"] is None]
+    if requests and not any(one["num_requests"] for one in requests):
+        yield f"{document['sweep']['input']} holds no rows"
 
 
 def _wrong_points(document: Mapping[str, Any]) -> Iterator[str]:

@@ -280,3 +280,11 @@ def test_no_log_is_counted_twice(
         assert (status, out, err) == (2, "", f"batchspec: {log} is named twice: name every log once\n")
     copy = write_rows(tmp_path / "copy.jsonl", [request([1])])
     assert call(monkeypatch, capsys, "report", log, copy)[0] == 0
+
+
+def test_an_empty_log_is_told_of_and_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_rows(tmp_path / "log.jsonl", [])
+    status, _, err = call(monkeypatch, capsys, "report", path)
+    assert (status, err) == (0, f"batchspec: {path} holds no rows\n")

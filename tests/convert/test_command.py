@@ -113,3 +113,12 @@ def test_through_pipes(tmp_path: Path) -> None:
         )
         process.stderr.close()
         assert process.wait() == 0
+
+
+def test_an_empty_file_is_told_of_and_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty.txt").touch()
+    status, out, err = call(monkeypatch, capsys, "convert", "empty.txt", "--from", "text")
+    assert (status, out) == (0, "")
+    assert err == "batchspec: empty.txt holds no rows\nbatchspec: 0 of 0 rows converted\n"

@@ -174,3 +174,25 @@ def test_a_run_is_not_continued_with_another_draft_model(run_lines: RunLines, tm
     shutil.rmtree(draft)
     with pytest.raises(ModelError, match=f"^--draft-model {draft}: "):
         run_lines([prompt("a", max_tokens=4)], speculative=drafts)
+
+
+def test_lines_of_text_are_told_how_to_become_requests(run_lines: RunLines) -> None:
+    outcome, _ = run_lines(["Once upon a time", "Twice"])
+    failed, hint, _ = outcome.sentences
+    assert failed.startswith("2 lines have an error record, a non-null error in the responses; the first: ")
+    assert "input.jsonl line 1: the line is not JSON" in failed
+    assert "batchspec convert --from text" in hint
+
+
+def test_responses_given_as_requests_are_recognised(run_lines: RunLines) -> None:
+    responses = [{"id": "batch_req_0", "custom_id": name, "response": {"status_code": 200}} for name in "ab"]
+    outcome, records = run_lines([prompt("c", max_tokens=1), *responses])
+    failed, _ = outcome.sentences
+    assert "the first: input.jsonl line 2: the row is a response, not a request: read responses with" in failed
+    assert [record["error"] is None for record in records].count(True) == 1
+
+
+def test_an_empty_input_is_told_of_and_no_failure(run_lines: RunLines) -> None:
+    outcome, records = run_lines([])
+    assert (outcome.status, records) == (ExitStatus.DONE, [])
+    assert outcome.sentences[0] == "input.jsonl holds no rows"

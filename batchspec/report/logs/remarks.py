@@ -5,7 +5,17 @@ from typing import Any
 
 from batchspec.report.layout import count
 
-__all__ = ["left_out_sentences"]
+__all__ = ["empty_sentences", "left_out_sentences"]
+
+
+def empty_sentences(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one sentence for each file, if none of them holds a row: that is no failure.
+
+    Args:
+        document: what ``survey_logs`` made.
+    """
+    if not document["rows"]["num_rows"]:
+        yield from (f"{path} holds no rows" for path in document["files"])
 
 
 def left_out_sentences(document: Mapping[str, Any]) -> Iterator[str]:
