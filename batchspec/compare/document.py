@@ -19,7 +19,7 @@ def run_document(side: Side) -> dict[str, Any]:
     return {
         "path": side.path,
         "num_served": len(side.requests),
-        "num_failed": len(side.failed),
+        "num_failed": len(side.failed) + len(side.repeated),
         "num_left_out": side.num_left_out,
         "left_out": side.sentences,
         "num_without_id": side.num_without_id,

@@ -232,9 +232,11 @@ def test_a_failed_row_does_not_spoil_the_served_one_of_its_id(
 ) -> None:
     """In either order; a request that was never served is no repeated one."""
     rows = [answer("1", [(3, 1)]), answer("2"), failure("1"), failure("3"), failure("3")]
-    paths = write_run(tmp_path / "a.jsonl", rows), write_run(tmp_path / "b.jsonl", rows[::-1])
+    monkeypatch.chdir(tmp_path)
+    paths = write_run(Path("a.jsonl"), rows), write_run(Path("b.jsonl"), rows[::-1])
     status, out, err = call(monkeypatch, capsys, "compare", *paths)
     assert (status, err) == (0, "")
+    assert "a.jsonl, served 2, failed 2\n" in out
     assert "Pairs: 2 requests served in both" in out
     assert "Not compared, failed rows with the id of a served one: 1 (1)" in out
     assert "Not compared, failed in both runs: 1 (3)" in out
