@@ -37,7 +37,12 @@ def find_inputs(responses: str, *, after: str | None, before: str | None) -> Aud
     """
     is_run = responses != "-" and Path(responses).is_dir()
     if after is None and not is_run:
-        raise UsageError(f"--after is missing: give the scrape that was taken behind the requests of {responses}")
+        directory = Path(responses).parent
+        has_scrape = responses != "-" and (directory / "metrics.prom").is_file()
+        raise UsageError(
+            f"--after is missing: give the scrape that was taken behind the requests of {responses}"
+            + (f", or give the run directory {directory}" if has_scrape else "")
+        )
     default = Path(responses) / "metrics.prom"
     if after is None and not default.is_file():
         raise UsageError(f"{responses} has no metrics.prom: give --after, or run the same command again to end the run")

@@ -46,7 +46,7 @@ def to_batch_lines(
         say: as in ``Conversion``.
 
     Raises:
-        UsageError: lines of text are asked of a Parquet file.
+        UsageError: lines of text are asked of a Parquet file, or spec-bench of an array (raised where it is read).
     """
     if form is ForeignFormat.TEXT and source.is_parquet:
         raise UsageError(f"{source.path} is Parquet and has no lines of text: give it to batchspec run as it is")
@@ -56,6 +56,8 @@ def to_batch_lines(
     def asked(row: Row) -> Asked:
         if form is ForeignFormat.TEXT:
             return text_line(row, is_chat=is_chat)
+        if form is ForeignFormat.SPEC_BENCH and _opens_array(row):
+            raise UsageError(f"{source.path} is an array, spec-bench means one object a line: try --from sharegpt")
         question = spec_bench_question if form is ForeignFormat.SPEC_BENCH else sharegpt_conversation
         return question(as_object(row), number=row[0], is_first_turn=is_first_turn)
 
@@ -69,6 +71,11 @@ def to_batch_lines(
 
     rows = source.rows(split_entries if is_array else split_lines)
     return Conversion(rows, convert, where=partial(source.where, unit="entry" if is_array else None), say=say)
+
+
+def _opens_array(row: Row) -> bool:
+    number, data = row
+    return number == 1 and isinstance(data, bytes) and data.lstrip().startswith(b"[")
 
 
 def _unused(custom_id: str, place: str, number: int, seen: SeenIds) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batchspec.convert.asked import Asked, given_id, left_out
+from batchspec.errors import RequestError
 from batchspec.files.fields import required
 from batchspec.files.identity import read_category
 from batchspec.files.prompts import parse_turns
@@ -22,6 +23,8 @@ def spec_bench_question(row: Mapping[str, Any], *, number: int, is_first_turn: b
     Raises:
         RequestError: the row has no turns, or its id, category or a turn is of the wrong type.
     """
+    if row.get("turns") is None and row.get("conversations") is not None:
+        raise RequestError('the row has "conversations" and no "turns": try --from sharegpt', param="turns")
     if row.get("turns") is None:
         raise required(row, "turns", "an array of strings", code="missing_required_parameter")
     first, others = parse_turns(row["turns"])

@@ -12,6 +12,7 @@ from batchspec.ingest.record import LogRecord, SkippedRow
 __all__ = ["open_logs", "read_logs"]
 
 _RESPONSES = "responses.jsonl"
+_SWEEP = "sweep.json"
 
 
 def read_logs(paths: Sequence[str | Path]) -> Iterator[LogRecord | SkippedRow]:
@@ -62,6 +63,8 @@ def _file(path: str) -> str:
     if not _is_run(path):
         return path
     responses = Path(path) / _RESPONSES
+    if not responses.is_file() and (Path(path) / _SWEEP).is_file():
+        raise UsageError(f"{path} holds a sweep: its points are the run directories in it, give one of these")
     if not responses.is_file():
         raise UsageError(f"{path} is a directory without {_RESPONSES}: give a run directory or a file")
     return str(responses)

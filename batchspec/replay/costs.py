@@ -17,7 +17,7 @@ __all__ = ["CostTable", "read_costs"]
 _NUMBER = r"\s*([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*"
 _LINE = re.compile(f"{_NUMBER},{_NUMBER}")
 _MOST_SECONDS = 1e6
-_SHAPES = "two numbers of seconds like 0.02,0.0005, or a bench.json with steps"
+_SHAPES = "two numbers of seconds A,B (of a step, of a row of it) like 0.02,0.0005, or a bench.json with steps"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,9 @@ def _from_bench(path: Path) -> CostTable:
     try:
         document = orjson.loads(path.read_bytes())
     except OSError as error:
-        raise UsageError(f"--cost {path} cannot be read ({error.strerror or error}): give {_SHAPES}.") from error
+        is_number = re.fullmatch(_NUMBER, str(path)) is not None
+        fault = "is a single number" if is_number else f"cannot be read ({error.strerror or error})"
+        raise UsageError(f"--cost {path} {fault}: give {_SHAPES}.") from error
     except orjson.JSONDecodeError as error:
         raise UsageError(f"--cost {path} is not JSON: give {_SHAPES}.") from error
     try:

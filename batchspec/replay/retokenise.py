@@ -44,7 +44,10 @@ class Retokeniser:
             self._tokenizer: Any = Tokenizer.from_file(str(path))
         except Exception as error:  # that is what tokenizers raises
             reason = " ".join(str(error).split())
-            raise UsageError(f"--tokenizer {directory} has no tokenizer.json that can be read ({reason})") from error
+            raise UsageError(
+                f"--tokenizer {directory} has no tokenizer.json that can be read ({reason}): give the directory of the "
+                "model that wrote the texts, with its tokenizer.json"
+            ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._prompts = prompts

@@ -81,7 +81,8 @@ def _doubts_of_suffix(replayed: Mapping[str, Any]) -> Iterator[Part]:
             )
     if replayed["num_rows_left_out"]:
         yield Paragraph(
-            text="The suffix drafter learnt nothing from rows that are left out, as a run does of those it serves."
+            text="A run's suffix drafter learns from every answer. Here it could not learn from the rows that are left "
+            "out, so that its numbers may differ from a run's."
         )
 
 

@@ -172,3 +172,12 @@ def test_a_mistake_is_one_sentence(
     assert err.startswith("batchspec: ")
     assert err.count("\n") == 1
     assert expected in err
+
+
+def test_responses_of_a_run_without_a_scrape_lead_to_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (tmp_path / "metrics.prom").touch()
+    status, _, err = call(monkeypatch, capsys, "reconcile", str(tmp_path / "responses.jsonl"))
+    assert status == 2
+    assert err.endswith(f", or give the run directory {tmp_path}\n")

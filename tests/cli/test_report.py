@@ -288,3 +288,12 @@ def test_an_empty_log_is_told_of_and_no_failure(
     path = write_rows(tmp_path / "log.jsonl", [])
     status, _, err = call(monkeypatch, capsys, "report", path)
     assert (status, err) == (0, f"batchspec: {path} holds no rows\n")
+
+
+def test_a_sweeps_directory_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sweep.json").write_text("{}")
+    status, _, err = call(monkeypatch, capsys, "report", str(tmp_path))
+    assert status == 2
+    assert "holds a sweep: its points are the run directories in it, give one of these" in err

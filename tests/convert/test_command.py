@@ -22,6 +22,7 @@ def questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("question.jsonl").write_text(QUESTIONS)
     Path("good.jsonl").write_text(QUESTIONS.splitlines(keepends=True)[0])
+    Path("talk.json").write_text(json.dumps([{"conversations": [{"from": "human", "value": "a"}]}], indent=1))
 
 
 def test_a_row_that_fails_is_named_and_makes_exit_status_1(
@@ -66,6 +67,10 @@ def test_a_damaged_file_leaves_no_output_behind(
 MISTAKES = [
     (["question.jsonl"], "give either --from"),
     (["question.jsonl", "--from", "spec-bench", "--to", "aiperf"], "give either --from"),
+    (
+        ["talk.json", "--from", "spec-bench"],
+        "talk.json is an array, spec-bench means one object a line: try --from sha",
+    ),
     (["question.jsonl", "--from", "mt-bench"], "'mt-bench' is not one of"),
     (["missing.jsonl", "--from", "text"], "missing.jsonl cannot be read"),
     (["..", "--from", "text"], "is a directory that holds more than part files"),
@@ -122,3 +127,12 @@ def test_an_empty_file_is_told_of_and_no_failure(
     status, out, err = call(monkeypatch, capsys, "convert", "empty.txt", "--from", "text")
     assert (status, out) == (0, "")
     assert err == "batchspec: empty.txt holds no rows\nbatchspec: 0 of 0 rows converted\n"
+
+
+def test_conversations_given_as_questions_are_recognised(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("talk.jsonl").write_text('{"conversations": [{"from": "human", "value": "a"}]}\n')
+    status, _, err = call(monkeypatch, capsys, "convert", "talk.jsonl", "--from", "spec-bench")
+    assert status == 1
+    assert 'talk.jsonl line 1: the row has "conversations" and no "turns": try --from sharegpt' in err
