@@ -13,7 +13,10 @@ from batchspec.files.atomic import sync_directory
 from batchspec.files.finished import FinishedIndices, record_index
 from batchspec.files.journal import Journal
 
-__all__ = ["Recovery", "checkpoint_state", "open_for_resume"]
+__all__ = ["Recovery", "check_whole", "checkpoint_state", "open_for_resume"]
+
+
+_AGAIN = "use --overwrite to make it again"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,21 @@ def open_for_resume(*, path: Path, checkpoint_path: Path) -> tuple[Journal, Reco
         num_dropped_bytes=size - num_bytes,
     )
     return Journal(path=path, checkpoint_path=checkpoint_path, num_records=len(finished)), recovery
+
+
+def check_whole(path: Path, *, num_records: int | None) -> None:
+    """Raise UsageError unless the journal of a finished run still holds its records, each once, and nothing else."""
+    try:
+        size = path.stat().st_size
+        num_bytes, finished = _scan(path, limit=size)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror or error}): check its permissions") from error
+    if num_bytes < size:
+        raise UsageError(f"{path} is damaged: line {len(finished) + 1} is not a whole record of its own: {_AGAIN}")
+    if len(finished) != num_records:
+        raise UsageError(
+            f"{path} is damaged: it holds {len(finished)} records, and the manifest says {num_records}: {_AGAIN}"
+        )
 
 
 def checkpoint_state(path: Path) -> Mapping[str, Any]:

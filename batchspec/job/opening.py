@@ -15,6 +15,7 @@ from batchspec.files import (
     open_run,
     open_source,
 )
+from batchspec.files.resume import check_whole
 from batchspec.job.outcome import ExitStatus, JobOutcome, read_report, write_output
 from batchspec.job.settings import JobSettings
 from batchspec.model.locate import EMBEDDED_DRAFT, EMBEDDED_TARGET, fingerprint, locate
@@ -104,6 +105,7 @@ def check_resolved(state: RunState, resolved: Mapping[str, Any]) -> None:
 def _finished(state: RunState, settings: JobSettings) -> JobOutcome:
     if not state.path("responses.jsonl").is_file():
         raise UsageError(f"the run in {state.directory} is finished, but its responses are gone: use --overwrite")
+    check_whole(state.path("responses.jsonl"), num_records=state.manifest["counts"].get("num_requests"))
     sentence = f"the run in {state.directory} is finished, nothing was done: use --overwrite to run it again"
     if settings.output is not None:
         write_output(state, settings.output)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from batchspec.errors import UsageError
 from batchspec.files import RunState, RunStatus, create_journal, open_run
+from batchspec.files.resume import check_whole
 from batchspec.job.closing import RunTotals, close_run
 from batchspec.job.outcome import ExitStatus, JobOutcome, read_report
 from batchspec.report import Aggregate
@@ -46,6 +47,7 @@ def merge_shards(settings: MergeSettings) -> JobOutcome:
             raise UsageError(f"{directory} holds shard {run.shard}: choose another --run-dir for the merged run")
     state = _open(runs[0], directory, overwrite=settings.overwrite)
     if state.status is RunStatus.FINISHED:
+        check_whole(state.path("responses.jsonl"), num_records=state.manifest["counts"].get("num_requests"))
         sentence = f"the run in {directory} is finished, nothing was done: use --overwrite to merge again"
         status = ExitStatus(state.manifest.get("exit_status", 0))
         return JobOutcome(status=status, report=read_report(state), sentences=(sentence,))

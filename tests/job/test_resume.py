@@ -2,6 +2,7 @@
 
 import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,43 @@ def test_a_finished_run_still_writes_an_output_that_is_asked_for(run_lines: RunL
     (tmp_path / "run" / "responses.jsonl").unlink()
     with pytest.raises(UsageError, match="responses are gone"):
         run_lines(ROWS[:3])
+
+
+def _cut_a_record(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def _tear_the_end(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def _spoil_the_first(path: Path) -> None:
+    path.write_bytes(b"#" + path.read_bytes()[1:])
+
+
+def _repeat_all(path: Path) -> None:
+    path.write_bytes(path.read_bytes() * 2)
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (_cut_a_record, "it holds 2 records, and the manifest says 3"),
+        (_tear_the_end, "line 3 is not a whole record"),
+        (_spoil_the_first, "line 1 is not a whole record"),
+        (_repeat_all, "line 4 is not a whole record"),
+    ],
+)
+def test_a_finished_run_whose_responses_were_damaged_afterwards_is_not_shown_as_whole(
+    run_lines: RunLines, tmp_path: Path, damage: Callable[[Path], None], expected: str
+) -> None:
+    rows = ROWS[:3]
+    run_lines(rows)
+    assert "nothing was done" in run_lines(rows)[0].sentences[0]
+    damage(tmp_path / "run" / "responses.jsonl")
+    with pytest.raises(UsageError, match=rf"responses.jsonl is damaged: {expected}.*: use --overwrite"):
+        run_lines(rows)
+    assert len(run_lines(rows, overwrite=True)[1]) == 3
 
 
 def test_changed_parameters_are_named_and_refused(run_lines: RunLines, tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ def test_three_shards_merged_are_the_run_in_one_process(run_lines: RunLines, tmp
     again = merge_shards(MergeSettings(directories=sorted((tmp_path / "shards").glob("shard-*"))))
     assert "nothing was done" in again.sentences[0]
     assert again.report == json.loads((tmp_path / "shards" / "report.json").read_text())
+    (tmp_path / "shards" / "responses.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"shards/responses.jsonl cannot be read"):
+        merge_shards(MergeSettings(directories=[tmp_path / "shards"]))
 
 
 def test_a_shard_that_was_interrupted_goes_on_where_it_stopped(
