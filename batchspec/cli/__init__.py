@@ -20,7 +20,7 @@ from batchspec.cli.reconcile import reconcile
 from batchspec.cli.replay import replay
 from batchspec.cli.report import report
 from batchspec.cli.run import run
-from batchspec.cli.sweep import sweep
+from batchspec.cli.sweep import grid_hint, sweep
 from batchspec.errors import BatchspecError, Terminated, UsageError
 from batchspec.plain_text import is_text, printable
 
@@ -115,6 +115,8 @@ def _status_of(error: KeyboardInterrupt) -> int:
 def _sentence(error: Any) -> str:
     """Return what is wrong with the command line and where its help is."""
     command = error.ctx.command_path if error.ctx is not None else "batchspec"
+    if command.endswith(" sweep") and (hint := grid_hint(getattr(error, "option_name", ""), sys.argv[1:])):
+        return hint
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]} (see {command} --help)"
 

@@ -1,12 +1,14 @@
 """``batchspec sweep``: which drafter, which k and which batch for this input, measured."""
 
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batchspec.cli import options
+from batchspec.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from batchspec.requirements import Requirement
     from batchspec.sweep.settings import SweepSettings
 
-__all__ = ["sweep"]
+__all__ = ["grid_hint", "sweep"]
 
 
 class Grouping(StrEnum):
@@ -131,6 +133,28 @@ def show(settings: "SweepSettings", requirements: "Sequence[Requirement]", *, by
     for sentence in outcome.sentences:
         remark(sentence)
     return int(outcome.status)
+
+
+def grid_hint(option: str, arguments: "Sequence[str]") -> str | None:
+    """Return what to write in --grid instead of a flag of run; None where there is no such key.
+
+    Args:
+        option: the flag, like ``--max-num-seqs``.
+        arguments: of the command line, where its value is.
+    """
+    from batchspec.sweep.keys import find_key
+
+    name = option.removeprefix("--").replace("-", "_")
+    try:
+        key = find_key(name.removeprefix("no_"))
+    except UsageError:
+        return None
+    given = next((one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")), None)
+    if given is None:
+        given = next((after for one, after in pairwise([*arguments, "-"]) if one == option), "-")
+    if given.startswith("-"):
+        given = "false" if name.startswith("no_") else "true"
+    return f"{option} is a grid key: write {key.name}={given} in --grid"
 
 
 def _watching() -> "Callable[[], Watcher]":

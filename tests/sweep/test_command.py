@@ -157,3 +157,25 @@ def test_more_keys_than_a_table_has_room_for_are_one_column() -> None:
     text = shown(*map(point, names))
     assert "suffix_decoding_min_token_prob=0.1" in text
     assert "point" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--max-num-seqs", "2"], "--max-num-seqs is a grid key: write max_num_seqs=2 in --grid"),
+        (["--method=ngram"], "--method is a grid key: write method=ngram in --grid"),
+        (["--num-speculative-tokens", "3"], "--num-speculative-tokens is a grid key: write k=3 in --grid"),
+        (["--adaptive"], "--adaptive is a grid key: write adaptive=true in --grid"),
+        (
+            ["--no-enable-prefix-caching"],
+            "--no-enable-prefix-caching is a grid key: write enable_prefix_caching=false in --grid",
+        ),
+        (["--wrong", "2"], "no such option: --wrong"),
+    ],
+)
+def test_a_flag_of_run_that_is_a_grid_key_is_led_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], flags: list[str], expected: str
+) -> None:
+    status, out, err = call(monkeypatch, capsys, "sweep", "in.jsonl", "--grid", "k=1", *flags)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"batchspec: {expected}")
