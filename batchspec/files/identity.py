@@ -7,10 +7,10 @@ from typing import Any
 from batchspec.errors import RequestError
 from batchspec.files.fields import text, wrong
 
-__all__ = ["Columns", "glimpse", "read_category", "read_custom_id"]
+__all__ = ["ID_COLUMNS", "Columns", "glimpse", "read_category", "read_custom_id"]
 
 _LARGEST_EXACT = 2**53  # an integer beyond 64 bits is decoded as a float, which is another number
-_ID_COLUMNS = ("custom_id", "id", "question_id")
+ID_COLUMNS = ("custom_id", "id", "question_id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ def read_custom_id(row: Mapping[str, Any], *, line: int, columns: Columns, is_ba
             code = "missing_required_parameter" if custom_id is None else "invalid_type"
             raise wrong("custom_id", custom_id, "a string that no other line has", code=code)
         return custom_id
-    names = _ID_COLUMNS if columns.id is None else (columns.id,)
+    names = ID_COLUMNS if columns.id is None else (columns.id,)
     name = next((name for name in names if row.get(name) is not None), None)
     if name is None and columns.id is not None:
         raise RequestError(
@@ -65,7 +65,7 @@ def read_category(row: Mapping[str, Any]) -> str | None:
 
 def glimpse(row: Mapping[str, Any], *, line: int, columns: Columns) -> tuple[str | None, str | None]:
     """Return the id and the category that can be read from a row whatever else is wrong with it, None for either."""
-    names = ("custom_id",) if columns.id is None and "body" in row else _ID_COLUMNS
+    names = ("custom_id",) if columns.id is None and "body" in row else ID_COLUMNS
     if columns.id is not None:
         names = (columns.id,)
     custom_id = next((row[name] for name in names if row.get(name) is not None), None)

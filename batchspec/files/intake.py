@@ -18,6 +18,7 @@ __all__ = ["RowTaker", "plain_row", "take_rows"]
 
 _Read = Callable[[], Mapping[str, Any]]
 _Name = Callable[[int], str]
+_Notice = Callable[[Mapping[str, Any], int], None]
 _Refine = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -30,14 +31,25 @@ class RowTaker:
         columns: where a bare row keeps its prompt and its id.
         defaults: for sampling fields that a row does not give.
         seen: the ids so far.
+        notice: is shown every row that makes a request, and its number.
     """
 
-    def __init__(self, *, where: _Name, earlier: _Name, columns: Columns, defaults: RowDefaults, seen: SeenIds):
+    def __init__(
+        self,
+        *,
+        where: _Name,
+        earlier: _Name,
+        columns: Columns,
+        defaults: RowDefaults,
+        seen: SeenIds,
+        notice: _Notice = lambda *_: None,
+    ):
         self.where = where
         self.earlier = earlier
         self.columns = columns
         self.defaults = defaults
         self.seen = seen
+        self.notice = notice
 
     def take(
         self,
@@ -76,6 +88,7 @@ class RowTaker:
                 status_code=error.status_code,
                 category=category,
             )
+        self.notice(row, line)
         return request
 
     def pass_over(self, read: _Read, *, index: int, line: int, refine: _Refine) -> None:

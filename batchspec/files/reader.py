@@ -1,6 +1,6 @@
 """The input as a stream of requests; a row that cannot be served comes as a rejection, in its place."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -8,6 +8,7 @@ from batchspec.errors import RequestError
 from batchspec.files.decode import decode_row
 from batchspec.files.defaults import RowDefaults
 from batchspec.files.identity import Columns
+from batchspec.files.ignored_columns import IgnoredColumns
 from batchspec.files.intake import RowTaker
 from batchspec.files.parquet_in import decode_nested
 from batchspec.files.seen import SeenIds
@@ -18,7 +19,12 @@ __all__ = ["read_requests"]
 
 
 def read_requests(
-    source: InputSource, *, columns: Columns, defaults: RowDefaults, finished: Container[int] = ()
+    source: InputSource,
+    *,
+    columns: Columns,
+    defaults: RowDefaults,
+    finished: Container[int] = (),
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Intake]:
     """Yield one Request or RejectedLine for every row that is not blank and not finished, in order.
 
@@ -30,13 +36,21 @@ def read_requests(
         columns: where a bare row keeps its prompt and its id.
         defaults: for sampling fields that a row does not give.
         finished: indices of rows that were served before; their ids count as used.
+        say: is told once which columns of bare rows are ignored.
 
     Raises:
         DamagedInputError: the input is truncated or corrupt; raised where that shows.
     """
     refine_parquet = partial(decode_nested, columns=columns)
     with SeenIds() as seen:
-        taker = RowTaker(where=source.where, earlier=source.earlier, columns=columns, defaults=defaults, seen=seen)
+        taker = RowTaker(
+            where=source.where,
+            earlier=source.earlier,
+            columns=columns,
+            defaults=defaults,
+            seen=seen,
+            notice=IgnoredColumns(columns=columns, where=source.where, say=say).notice,
+        )
         for index, (line, content) in enumerate(source.rows()):
             read = partial(_read, content)
             refine = refine_parquet if isinstance(content, dict) else _as_it_is

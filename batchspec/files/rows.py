@@ -17,7 +17,7 @@ from batchspec.files.support import check_endpoint, check_known, check_unsupport
 from batchspec.files.wording import shown
 from batchspec.request import Endpoint, Request
 
-__all__ = ["parse_row"]
+__all__ = ["is_batch_line", "parse_row"]
 
 
 def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns, defaults: RowDefaults) -> Request:
@@ -33,7 +33,7 @@ def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns
     Raises:
         RequestError: the row cannot be served; the sentence names the field, the value and what would be right.
     """
-    is_batch = _is_batch_line(row, columns=columns)
+    is_batch = is_batch_line(row, columns=columns)
     custom_id = read_custom_id(row, line=line, columns=columns, is_batch=is_batch)
     category = read_category(row)
     fields = _body(row) if is_batch else _bare_fields(row, columns=columns)
@@ -64,7 +64,7 @@ def parse_row(row: Mapping[str, Any], *, index: int, line: int, columns: Columns
     )
 
 
-def _is_batch_line(row: Mapping[str, Any], *, columns: Columns) -> bool:
+def is_batch_line(row: Mapping[str, Any], *, columns: Columns) -> bool:
     """Whether the row has a batch line's own fields; a prompt column that the user named decides against it."""
     if columns.prompt is not None and columns.prompt in row:
         return False

@@ -194,7 +194,11 @@ class _Run:
         to_pass_over = RowsToPassOver(settings.shard, self.finished)
         try:
             yield from read_requests(
-                self.source, columns=settings.columns, defaults=self.engine.defaults, finished=to_pass_over
+                self.source,
+                columns=settings.columns,
+                defaults=self.engine.defaults,
+                finished=to_pass_over,
+                say=self.watcher.say,
             )
         except DamagedInputError as error:
             self.damage = str(error)
