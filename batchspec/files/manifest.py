@@ -63,7 +63,7 @@ def read_manifest(path: Path, *, remedy: str = _REMEDY) -> dict[str, Any] | None
 def damaged_manifests(directories: Iterable[str]) -> list[str]:
     """Return a sentence for each run directory whose manifest is there and cannot be read; other paths have none."""
     sentences = []
-    for path in (Path(directory) / "manifest.json" for directory in directories):
+    for path in (Path(directory) / "manifest.json" for directory in dict.fromkeys(directories)):
         try:
             if path.is_file():
                 read_manifest(path)
