@@ -138,7 +138,7 @@ def test_a_directory_of_another_sweep_is_refused(sweep: RunGrid, rows_path: Path
         sweep("method=ngram k=3")
     with pytest.raises(UsageError, match=r"--temperature was null, now 0\.8"):
         sweep("method=ngram k=2", defaults=SEEDED)
-    with pytest.raises(UsageError, match="holds a run, not a sweep: give another --run-dir$"):
+    with pytest.raises(UsageError, match=r"holds a run, not a sweep: give another --run-dir$"):
         sweep("method=ngram k=2", run_dir=run_dirs(tmp_path)[0])
     rows_path.write_text(rows_path.read_text() + json.dumps({"prompt": "more"}) + "\n")
     with pytest.raises(UsageError, match="the input's size was"):
