@@ -147,7 +147,7 @@ def test_beyond_the_largest_size_time_never_falls(tmp_path: Path) -> None:
         ("backwards.json", "has no step times"),
         ("endless.json", "has no step times"),
         ("nowhere.json", "cannot be read"),
-        ("1", "cannot be read"),
+        ("1", "is a single number"),
         ("-1,2", "cannot be read"),
         ("torn.json", "is not JSON"),
         ("other.json", "has no step times"),
