@@ -11,7 +11,7 @@ Nothing heavy is imported before an engine is made.
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batchspec.acceptance import AcceptanceRecorder, Level
 from batchspec.counters import Counters
@@ -25,75 +25,13 @@ from batchspec.reconcile import AcceptanceSums, Reconciliation, reconcile
 from batchspec.report.bodies import body_facts
 from batchspec.request import Intake, NotYet, Request, Where
 from batchspec.settings import EngineSettings
+from batchspec.shared_model import Model, loaded
 from batchspec.source_counters import SourceCounters
-
-if TYPE_CHECKING:
-    from batchspec.launch import Launched
 
 __all__ = ["Engine", "Model", "Progress"]
 
 _SAMPLING = ("max_tokens", "temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 _IN_GENERATION_CONFIG = {"max_tokens": "max_new_tokens"}
-
-
-class Model:
-    """A model in memory, for engines of different settings that run it one after another.
-
-    Args:
-        model: a directory, a hub id or a ``.gguf`` file; None for the embedded model.
-        device: as in ``Engine``, like those after it.
-        dtype: see there.
-        generation_config: see there.
-        model_impl: see there.
-        trust_remote_code: see there.
-        allow_pickle: see there.
-
-    Raises:
-        ModelError: the model cannot be loaded or run.
-
-    >>> model = Model("./my-model")
-    >>> engines = (Engine(model, speculative_config={"num_speculative_tokens": k}) for k in (1, 3, 5))
-    """
-
-    def __init__(
-        self,
-        model: str | Path | None = None,
-        *,
-        device: str = "auto",
-        dtype: str = "auto",
-        generation_config: str = "auto",
-        model_impl: str = "auto",
-        trust_remote_code: bool = False,
-        allow_pickle: bool = False,
-    ):
-        from batchspec.launch import load
-
-        self._loaded = load(
-            model,
-            device=device,
-            dtype=dtype,
-            generation_config=generation_config,
-            model_impl=model_impl,
-            trust_remote_code=trust_remote_code,
-            allow_pickle=allow_pickle,
-        )
-        self._is_used = False
-
-    @property
-    def resolved(self) -> dict[str, Any]:
-        """What ``auto`` came to: dtype, device, model_impl, model_fingerprint."""
-        from batchspec.launch import resolved
-
-        return resolved(self._loaded)
-
-    def launch(self, settings: EngineSettings) -> "Launched":
-        """Return the inside of an engine that runs the model; raises as ``Engine`` does."""
-        from batchspec.launch import launch, release_memory
-
-        if self._is_used:
-            release_memory(self._loaded)
-        self._is_used = True
-        return launch(self._loaded, settings)
 
 
 class Engine:
@@ -170,7 +108,7 @@ class Engine:
             "trust_remote_code": trust_remote_code,
             "allow_pickle": allow_pickle,
         }
-        launched = _held(model, of_model).launch(settings)
+        launched = loaded(model, of_model).launch(settings)
         given = defaults or RowDefaults()
         self._core = launched.core
         self._dimensions = launched.dimensions
@@ -354,16 +292,6 @@ class Engine:
         """Return what the records state that are done and have not left."""
         stated = (body_facts(record["response"]["body"]).speculative_decoding for record in self._core.desk.held())
         return sum((AcceptanceSums.from_document(each) for each in stated if each is not None), AcceptanceSums())
-
-
-def _held(model: str | Path | Model | None, of_model: Mapping[str, Any]) -> Model:
-    """Return the model, loaded unless it was before; UsageError for settings that come too late for it."""
-    if not isinstance(model, Model):
-        return Model(model, **of_model)
-    late = [name for name, value in of_model.items() if value not in ("auto", False)]
-    if late:
-        raise UsageError(f"{late[0]} was settled when the model was loaded: give it to Model and not to Engine.")
-    return model
 
 
 def _speculative(config: SpeculativeConfig | Mapping[str, Any] | None) -> SpeculativeConfig:

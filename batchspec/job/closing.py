@@ -72,25 +72,7 @@ def close_run(
         UsageError: a file of the run directory cannot be written.
     """
     document = aggregate.document()
-    tokens = document["tokens"]
-    is_known = not tokens["num_requests_without_usage"]
-    report = report_document(
-        document,
-        reconciliation=None if totals.reconciliation is None else totals.reconciliation.document(),
-        totals=totals.counters,
-        sources=totals.sources,
-        run={
-            "model": model_name,
-            "input": input_path,
-            **state.manifest["parameters"],
-            "resolved": state.manifest["resolved"],
-        },
-        throughput=throughput_document(
-            num_prompt_tokens=tokens["prompt_tokens"] if is_known else None,
-            num_output_tokens=tokens["completion_tokens"] if is_known else None,
-            elapsed_seconds=totals.elapsed_seconds,
-        ),
-    )
+    report = _report(state, document, totals, model_name=model_name, input_path=input_path)
     write_reports(state, report=report, exposition=totals.exposition)
     num_failed = document["requests"]["num_failed"]
     status = ExitStatus.FAILURES if num_failed or not totals.is_exact or totals.damage else ExitStatus.DONE
@@ -109,6 +91,31 @@ def close_run(
             sentences.append(str(error))
     last = f"responses, counters and reports are in {state.directory}"
     return JobOutcome(status=status, report=report, sentences=(*sentences, last))
+
+
+def _report(
+    state: RunState, document: Mapping[str, Any], totals: RunTotals, *, model_name: str, input_path: str
+) -> dict[str, Any]:
+    """Return the report of all records, beside the counters."""
+    tokens = document["tokens"]
+    is_known = not tokens["num_requests_without_usage"]
+    return report_document(
+        document,
+        reconciliation=None if totals.reconciliation is None else totals.reconciliation.document(),
+        totals=totals.counters,
+        sources=totals.sources,
+        run={
+            "model": model_name,
+            "input": input_path,
+            **state.manifest["parameters"],
+            "resolved": state.manifest["resolved"],
+        },
+        throughput=throughput_document(
+            num_prompt_tokens=tokens["prompt_tokens"] if is_known else None,
+            num_output_tokens=tokens["completion_tokens"] if is_known else None,
+            elapsed_seconds=totals.elapsed_seconds,
+        ),
+    )
 
 
 def _sentences(

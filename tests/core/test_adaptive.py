@@ -54,11 +54,11 @@ def test_a_size_that_was_slow_once_is_tried_again() -> None:
     for _ in range(3):
         costs.observe(num_rows=4, seconds=1.0)
         costs.observe(num_rows=8, seconds=1.2)
-    costs.observe(num_rows=12, seconds=9.0)
+    costs.observe(num_rows=12, seconds=1.9)
     assert costs.by_rows()[12] == pytest.approx(1.4)
     for _ in range(2):
-        costs.observe(num_rows=12, seconds=9.0)
-    assert costs.by_rows()[12] == pytest.approx(9.0)
+        costs.observe(num_rows=12, seconds=1.9)
+    assert costs.by_rows()[12] == pytest.approx(1.9)
 
 
 def test_a_step_that_was_slower_than_so_many_rows_can_be_tells_nothing() -> None:
@@ -184,7 +184,8 @@ def test_where_nothing_pays_next_to_nothing_is_lost(drafting: float) -> None:
     steps.run(400)
     plain = 400 * 1.6
     assert steps.num_tokens == 400 * 16
-    assert steps.now < 1.03 * plain
+    share_of_asking = 0.02 * bool(drafting)
+    assert steps.now < (1.01 + share_of_asking) * plain
     assert not drafting or steps.num_asked < 16 * 50
 
 
@@ -193,6 +194,14 @@ def test_a_drafter_that_costs_more_than_it_brings_is_left_alone() -> None:
     steps.run(400)
     assert steps.now < 1.1 * 400 * 1.002
     assert steps.num_tokens >= 800
+
+
+def test_the_first_verification_which_loads_code_says_nothing_of_costs() -> None:
+    slow = iter([0.0, 50.0])  # further seconds of the first plain step and of the first with drafts
+    steps = Steps(lambda rows: 1.0 + 0.01 * rows + next(slow, 0.0), num_accepted=4, num_sequences=2)
+    drafted = steps.run(2)
+    assert drafted[0] == 0 < drafted[1]
+    assert max(steps.drafter.costs.table().values()) < 2.0
 
 
 def test_a_change_of_acceptance_is_noticed() -> None:

@@ -79,6 +79,20 @@ def test_the_logits_are_those_of_transformers(tmp_path: Path, name: str, dtype: 
     assert float((found - expected).abs().max()) < 2e-5 * float(expected.abs().max())
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_last_layer_is_computed_for_the_wanted_rows_alone_and_to_the_same_bits(tmp_path: Path, name: str) -> None:
+    saved_model(tmp_path, name, torch.float32)
+    network = load_native(locate(tmp_path), dtype=torch.float32, device=CPU).network
+    prompts = prompts_of(LONG, 21, 9)
+    whole = Pages(network)
+    everything = whole.forward(*((whole.sequence(each), 0, len(each), len(each)) for each in prompts))
+    some = Pages(network)
+    found = some.forward(*((some.sequence(each), 0, len(each), n) for each, n in zip(prompts, (3, 0, 1), strict=True)))
+    assert [len(each) for each in found] == [3, 0, 1]
+    assert torch.equal(found[0], everything[0][-3:])
+    assert torch.equal(found[2], everything[2][-1:])
+
+
 def test_it_is_taken_where_it_knows_the_model(tmp_path: Path) -> None:
     assert load_model(save(tmp_path / "a"), device="cpu").network.implementation == "batchspec"
     assert load_model(save(tmp_path / "b"), device="cpu", impl="transformers").network.implementation == "transformers"

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import ray
 
@@ -20,7 +21,8 @@ from batchspec.api import Progress
 from batchspec.cli import main
 from batchspec.files import InputSource
 from batchspec.job.opening import OpenedJob, open_job
-from batchspec.scaleout import BatchSpecStage, StageTally, read_lines
+from batchspec.scaleout import BatchSpecStage, StageTally, on_ray, read_lines
+from batchspec.scaleout.crew import Crew
 from batchspec.scaleout.on_ray import RaySettings, serve_on_ray
 from tests.scaleout.comparing import settings_for
 
@@ -28,11 +30,20 @@ __all__ = ["Executioner"]
 
 
 class Executioner:
-    """Watches a run, and kills the worker that was ready first by its own process id once ``at`` rows are done."""
+    """Watches a run, and kills a worker by its own process id.
+
+    The one that was ready first, once ``at`` rows are done and it has told of steps for rows that are not.
+    """
 
     def __init__(self, *, at: int):
         self.at = at
         self.said: list[str] = []
+        self.crews: list[Crew] = []
+
+    def watch(self, *args: Any, **kwargs: Any) -> Crew:
+        """Return a crew that is watched."""
+        self.crews.append(Crew(*args, **kwargs))
+        return self.crews[-1]
 
     def say(self, text: str) -> None:
         self.said.append(text)
@@ -43,8 +54,11 @@ class Executioner:
     def _kill(self, progress: Progress) -> None:
         while progress.num_done < self.at:
             time.sleep(0.001)
-        first = next(text for text in self.said if "is ready: process" in text)
-        os.kill(int(first.partition("process ")[2].partition(" ")[0]), signal.SIGKILL)
+        words = next(text for text in self.said if "is ready: process" in text).split()
+        member = self.crews[0]._members[int(words[1])]
+        while not member.in_flight().num_spec_steps:
+            time.sleep(0.001)
+        os.kill(int(words[words.index("process") + 1]), signal.SIGKILL)
 
     def end(self) -> None:
         pass
@@ -62,8 +76,9 @@ def serve_from_the_command_line(directory: Path) -> None:
 def serve_and_kill(directory: Path) -> None:
     opened = open_job(settings_for(directory, directory / "killed"))
     assert isinstance(opened, OpenedJob)
-    watcher = Executioner(at=10)
-    serve_on_ray(opened, RaySettings(num_workers=2), watcher=watcher)
+    watcher = Executioner(at=4)
+    with patch.object(on_ray, "Crew", watcher.watch):
+        serve_on_ray(opened, RaySettings(num_workers=2), watcher=watcher)
     (directory / "said.json").write_text(json.dumps(watcher.said))
 
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 ROOT = Path(__file__).parent.parent.parent
 ROWS = [
+    # Long ones first, so that each worker has one open for long when it is lost.
+    *({"prompt": f"1, 2, 3, 1, 2, 3, {i}, 1, 2, 3,", "max_tokens": 250, "ignore_eos": True} for i in range(4)),
     *MIXED_ROWS,
     *({"prompt": f"Count: 1, 2, 3, 4, {i},", "max_tokens": 40, "temperature": 0.5 * (i % 3)} for i in range(24)),
 ]
@@ -78,13 +80,8 @@ def test_a_killed_worker_loses_no_record_and_doubles_none(served: Path) -> None:
     assert_same_run(served / "killed", served / "single", redone=True)
     reconciliation = document(served / "killed", "report.json")["reconciliation"]
     assert reconciliation["is_exact"]
-    causes = {cause for row in reconciliation["rows"] for cause in row["unreported"]}
-    assert causes <= {"worker lost"} | single_causes(served)  # none where what was lost had only begun
-
-
-def single_causes(served: Path) -> set[str]:
-    rows = document(served / "single", "report.json")["reconciliation"]["rows"]
-    return {cause for row in rows for cause in row["unreported"]}
+    steps = reconciliation["rows"][0]
+    assert steps["unreported"]["worker lost"] > 0
 
 
 def test_a_stage_of_ray_data_makes_the_same_records_and_counts(served: Path) -> None:
