@@ -3,11 +3,9 @@
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
 """
 
-import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
-from types import FrameType
 from typing import Any, cast
 
 import typer
@@ -20,8 +18,9 @@ from batchspec.cli.reconcile import reconcile
 from batchspec.cli.replay import replay
 from batchspec.cli.report import report
 from batchspec.cli.run import run
+from batchspec.cli.signals import end_by_signals, status_of
 from batchspec.cli.sweep import grid_hint, sweep
-from batchspec.errors import BatchspecError, Terminated, UsageError
+from batchspec.errors import BatchspecError, UsageError
 from batchspec.plain_text import is_text, printable
 
 __all__ = ["app", "main"]
@@ -60,7 +59,7 @@ def _interruptible(command: Callable[..., int]) -> Callable[..., int]:
             return command(*args, **kwargs)
         except KeyboardInterrupt as signal_error:
             print("batchspec: interrupted: run the same command again", file=sys.stderr)
-            return _status_of(signal_error)
+            return status_of(signal_error)
 
     return guarded
 
@@ -78,7 +77,7 @@ app.command("compare")(_interruptible(compare))
 
 def main() -> None:
     """Run the command line; a mistake of the user's is one sentence on stderr, never a traceback."""
-    signal.signal(signal.SIGTERM, _terminate)  # ends like SIGINT, also while modules are imported
+    end_by_signals()
     try:
         _check_arguments()
         status = app(standalone_mode=False)
@@ -91,7 +90,7 @@ def main() -> None:
     except typer.Abort:
         _fail("interrupted", status=130)
     except KeyboardInterrupt as signal_error:
-        _fail("interrupted", status=_status_of(signal_error))
+        _fail("interrupted", status=status_of(signal_error))
     else:
         sys.exit(status if isinstance(status, int) else 0)
 
@@ -101,15 +100,6 @@ def _check_arguments() -> None:
     for argument in sys.argv[1:]:
         if not is_text(argument):
             raise UsageError(f"argument {printable(argument)} is not UTF-8: rename the file")
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise Terminated
-
-
-def _status_of(error: KeyboardInterrupt) -> int:
-    """Return 128 and the signal's number, as a shell does."""
-    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
 
 
 def _sentence(error: Any) -> str:

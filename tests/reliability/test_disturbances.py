@@ -74,13 +74,9 @@ def test_the_installed_command_is_interrupted_while_it_starts(
     make_job: Callable[..., Job], number: int, status: int
 ) -> None:
     job = make_job()
-    for behind in (1.2, 0.9, 0.7):  # a quick machine may be done before the signal comes
-        ended = run_and_signal(job.args(), behind=behind, number=number)
-        assert "Traceback" not in ended.stderr
-        if ended.status == status:
-            break
-        shutil.rmtree(job.run_dir, ignore_errors=True)
+    ended = run_and_signal(job.args(), behind=1.2, number=number)
     assert ended.status == status, ended.stderr
+    assert "Traceback" not in ended.stderr
     assert "run the same command again" in ended.last_line
 
 
