@@ -15,6 +15,7 @@ from batchspec.counters import Counters
 from batchspec.desk import Desk
 from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
+from batchspec.model.memory import give_back, is_shortage
 from batchspec.request import Intake, NotYet, Request, Where
 from batchspec.scarcity import Scarcity
 from batchspec.scheduler import Scheduler
@@ -200,13 +201,14 @@ class EngineCore:
         try:
             return self.drafter.propose(self.scheduler.decoding)
         except (RuntimeError, MemoryError) as error:
-            if not self.scarcity.is_shortage(error):
+            if not is_shortage(error):
                 raise
             return []
 
     def _cope(self, error: RuntimeError | MemoryError) -> None:
         """Plan smaller steps if memory was short, as long as they can be smaller; else fail who was in the step."""
-        if self._may_repeat and self.scarcity.is_shortage(error):
+        if self._may_repeat and is_shortage(error):
+            give_back()
             if self.scarcity.retrench():
                 return
             message = f"out of memory even for a step of one token ({_first_line(error)}); give the machine more"

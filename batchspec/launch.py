@@ -1,6 +1,5 @@
 """From a model's name and plain settings to an engine: how long sequences may be, how many pages there are."""
 
-import gc
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from batchspec.model.trust import Trust
 from batchspec.scheduler import Scheduler
 from batchspec.settings import EngineSettings
 
-__all__ = ["EngineSettings", "Launched", "build_engine", "launch", "load", "release_memory", "resolved"]
+__all__ = ["EngineSettings", "Launched", "build_engine", "launch", "load", "resolved"]
 
 _SMALL_MODEL = 30_000_000  # parameters below which one thread does as well as two, and far better on a busy machine
 _SHARE_OF_MEMORY = {"cpu": 0.25, "cuda": 0.8}
@@ -99,13 +98,6 @@ def resolved(loaded: LoadedModel) -> dict[str, Any]:
         "model_impl": loaded.network.implementation,
         "model_fingerprint": loaded.fingerprint,
     }
-
-
-def release_memory(loaded: LoadedModel) -> None:
-    """Give back what engines that have gone held, so that the next one finds it free."""
-    gc.collect()
-    if loaded.device.type == "cuda":
-        torch.cuda.empty_cache()
 
 
 def launch(loaded: LoadedModel, settings: EngineSettings) -> Launched:

@@ -68,10 +68,11 @@ class Model:
 
     def launch(self, settings: EngineSettings) -> "Launched":
         """Return the inside of an engine that runs the model; raises as ``Engine`` does."""
-        from batchspec.launch import launch, release_memory
+        from batchspec.launch import launch
+        from batchspec.model.memory import give_back
 
         if self._is_used:
-            release_memory(self._loaded)
+            give_back()
         self._is_used = True
         return launch(self._loaded, settings)
 

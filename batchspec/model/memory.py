@@ -1,16 +1,32 @@
-"""How much memory there is for keys and values, and whether an allocator gives as much."""
+"""How much memory there is for keys and values, whether an allocator gives as much, and what it says if it does not."""
 
+import gc
 import os
 from pathlib import Path
 
 import torch
 
-__all__ = ["free_memory", "is_to_be_had"]
+__all__ = ["free_memory", "give_back", "is_shortage", "is_to_be_had"]
 
 _CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
+
+_ALLOCATORS = ("DefaultCPUAllocator", "can't allocate memory", "out of memory")
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether an exception says that memory could not be had: of Python, of a device, or of torch on the CPU."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in _ALLOCATORS)
+
+
+def give_back() -> None:
+    """Give back memory that nobody uses any more."""
+    gc.collect()
+    torch.cuda.empty_cache()  # does nothing where no device was used
 
 
 def free_memory(device: torch.device) -> int:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batchspec.acceptance import Level
+from batchspec.model.memory import is_shortage
 from batchspec.request import Request
-from batchspec.scarcity import Scarcity
 from batchspec.step import StepPlan
 from batchspec.testing import TableModel
 
@@ -126,8 +126,8 @@ def test_a_draft_model_without_memory_drafts_nothing_and_later_what_it_would_hav
 
 
 def test_other_errors_are_no_shortage() -> None:
-    assert not Scarcity.is_shortage(RuntimeError("boom"))
-    assert not Scarcity.is_shortage(ValueError("out of memory"))
+    assert not is_shortage(RuntimeError("boom"))
+    assert not is_shortage(ValueError("out of memory"))
     engine = checked_engine(model=FailingModel(TABLE, failing=[0], error=lambda: RuntimeError("boom")))
     records = serve(engine, [ask([10], max_tokens=2)])
     assert token_ids_of(records[0]) == "engine_error"
