@@ -1,5 +1,6 @@
 """Workers in the test's own process, which can be lost at any reply, and jobs that are served by them."""
 
+import itertools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,32 +17,40 @@ from batchspec.scaleout.workers import Event, Lost
 
 __all__ = ["LocalWorkers", "serve_with_fleet"]
 
+IsLost = Callable[[int, int, int], bool]
+
 
 class LocalWorkers:
     """Real engines; of the messages on the way, chance decides which comes first.
 
+    A second passes whenever a worker looks at its clock, so that a reply has one record, however fast the machine is,
+    and a worker is in the middle of more.
+
     Args:
         settings: of the job.
-        is_lost: asked before every reply, with the worker's number and how many it has sent, whether the worker is lost
-            instead.
+        is_lost: asked before every reply, with the worker's number, how many it has sent and how many speculative steps
+            the last one told of that no record tells, whether the worker is lost instead.
         seed: of the order of messages.
     """
 
-    def __init__(self, settings: JobSettings, *, is_lost: Callable[[int, int], bool] = lambda *_: False, seed: int = 0):
+    def __init__(self, settings: JobSettings, *, is_lost: IsLost = lambda *_: False, seed: int = 0):
         self.settings = settings
         self.is_lost = is_lost
         self.random = random.Random(seed)
         self.workers: dict[int, Worker] = {}
         self.calls: dict[int, deque[Sequence[Given] | None]] = {}
         self.num_replies: dict[int, int] = {}
+        self.num_in_flight: dict[int, int] = {}
         self.num_started = 0
         self.is_closed = False
 
     def start(self) -> int:
         self.num_started += 1
         number = self.num_started
-        self.workers[number] = Worker(engine_for(self.settings, load_for(self.settings)))
-        self.calls[number], self.num_replies[number] = deque([None]), 0
+        seconds = itertools.count()
+        engine = engine_for(self.settings, load_for(self.settings))
+        self.workers[number] = Worker(engine, clock=lambda: float(next(seconds)))
+        self.calls[number], self.num_replies[number], self.num_in_flight[number] = deque([None]), 0, 0
         return number
 
     def send(self, number: int, given: Sequence[Given]) -> None:
@@ -52,12 +61,16 @@ class LocalWorkers:
         if not waiting:
             return []
         number = self.random.choice(waiting)
-        if self.is_lost(number, self.num_replies[number]):
+        if self.is_lost(number, self.num_replies[number], self.num_in_flight[number]):
             del self.calls[number], self.workers[number]
             return [(number, Lost(reason="the test says so"))]
         given = self.calls[number].popleft()
         self.num_replies[number] += 1
-        return [(number, self.facts(number) if given is None else self.reply(number, given))]
+        if given is None:
+            return [(number, self.facts(number))]
+        reply = self.reply(number, given)
+        self.num_in_flight[number] = reply.account["in_flight"]["num_spec_steps"]
+        return [(number, reply)]
 
     def facts(self, number: int) -> Facts:
         return self.workers[number].facts()

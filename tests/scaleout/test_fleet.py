@@ -50,14 +50,15 @@ def test_a_fleet_leaves_the_run_directory_of_one_engine(
 def test_lost_workers_lose_no_record_and_double_none(
     run_lines: RunLines, run_fleet: Callable[..., Any], tmp_path: Path, seed: int
 ) -> None:
-    """The first five workers are lost behind some replies; what it had counted and not finished is named."""
+    """Workers are lost behind some replies or amid requests; what one had counted and not finished is named."""
     run_lines(MIXED_ROWS, run_dir=tmp_path / "single")
     said: list[str] = []
 
+    def is_lost(number: int, replies: int, in_flight: int) -> bool:
+        return (number < 6 and replies == 1 + number % 3) or (number < 9 and in_flight > 0)
+
     def make(settings: JobSettings) -> LocalWorkers:
-        return LocalWorkers(
-            settings, is_lost=lambda number, replies: number < 6 and replies == 1 + number % 3, seed=seed
-        )
+        return LocalWorkers(settings, is_lost=is_lost, seed=seed)
 
     outcome, records = run_fleet(MIXED_ROWS, make, said=said, max_num_seqs=8)
     assert len({record["id"] for record in records}) == len(records) == len(MIXED_ROWS)
@@ -108,7 +109,7 @@ def test_drafters_that_learn_survive_a_loss_and_say_what_they_learn_from(
     run_lines(rows, run_dir=tmp_path / "single", speculative=suffix, max_num_seqs=16)
 
     def make(settings: JobSettings) -> LocalWorkers:
-        return LocalWorkers(settings, is_lost=lambda number, replies: number == 1 and replies == 4)
+        return LocalWorkers(settings, is_lost=lambda number, replies, _: number == 1 and replies == 4)
 
     outcome, records = run_fleet(rows, make, speculative=suffix, max_num_seqs=16)
     assert [record["custom_id"] for record in records] == [f"line-{i + 1}" for i in range(140)]
@@ -122,7 +123,7 @@ def test_workers_that_are_lost_again_and_again_end_the_run_with_a_sentence(
     run_lines: RunLines, run_fleet: Callable[..., Any], tmp_path: Path
 ) -> None:
     def make(settings: JobSettings) -> LocalWorkers:
-        return LocalWorkers(settings, is_lost=lambda _, replies: replies == 1)
+        return LocalWorkers(settings, is_lost=lambda _, replies, __: replies == 1)
 
     with pytest.raises(UsageError, match="6 workers were lost one after the other without a record"):
         run_fleet(MIXED_ROWS, make)
