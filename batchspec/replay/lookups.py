@@ -53,17 +53,15 @@ def _find(
     tokens: Any, start: int, min_length: int, max_length: int, most: int, tables: Any, drafted: Any, agreed: Any
 ) -> None:
     for position in range(1, start + len(drafted)):
-        if position >= start:
-            end = _longest(tokens, position, min_length, max_length, tables)
-            if end >= 0:
-                length = min(most, position - end)
-                drafted[position - start] = length
-                same = 0
-                limit = min(length, len(tokens) - position)
-                while same < limit and tokens[end + same] == tokens[position + same]:
-                    same += 1
-                agreed[position - start] = same
-        _enter(tokens, position, min_length, max_length, tables)
+        end = _met(tokens, position, min_length, max_length, tables)
+        if position >= start and end >= 0:
+            length = min(most, position - end)
+            drafted[position - start] = length
+            same = 0
+            limit = min(length, len(tokens) - position)
+            while same < limit and tokens[end + same] == tokens[position + same]:
+                same += 1
+            agreed[position - start] = same
 
 
 @inner
@@ -88,26 +86,13 @@ def _place(tokens: Any, end: int, length: int, bits: Any, table: Any) -> Any:
 
 
 @inner
-def _longest(tokens: Any, position: int, min_length: int, max_length: int, tables: Any) -> int:
-    """Return the position behind the earliest occurrence of the longest suffix, or -1."""
+def _met(tokens: Any, position: int, min_length: int, max_length: int, tables: Any) -> int:
+    """Return the position behind the earliest occurrence of the longest suffix, or -1; enter the suffixes that are new.
+
+    A suffix that did not occur before is part of no longer one that did.
+    """
     bits = np.uint64(0)
     best = -1
-    for length in range(1, min(max_length, position) + 1):
-        bits = _mixed(bits, tokens[position - length])
-        if length < min_length:
-            continue
-        table = tables[length - min_length]
-        entry = table[_place(tokens, position, length, bits, table)]
-        if entry < 0:
-            break
-        best = entry
-    return best
-
-
-@inner
-def _enter(tokens: Any, position: int, min_length: int, max_length: int, tables: Any) -> None:
-    """Enter the n-grams that end before ``position``, unless they occurred before."""
-    bits = np.uint64(0)
     for length in range(1, min(max_length, position) + 1):
         bits = _mixed(bits, tokens[position - length])
         if length >= min_length:
@@ -115,3 +100,6 @@ def _enter(tokens: Any, position: int, min_length: int, max_length: int, tables:
             place = _place(tokens, position, length, bits, table)
             if table[place] < 0:
                 table[place] = position
+            else:
+                best = table[place]
+    return best

@@ -14,6 +14,8 @@ from batchspec.replay.streams import merged
 
 __all__ = ["Text", "some", "texts_of"]
 
+_LARGEST_ID = 2**31 - 1
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Text:
@@ -91,9 +93,9 @@ def _token_ids(value: Any) -> Tokens | None:
     if type(value) is not list or not set(map(type, value)) <= {int}:
         malformed()
     try:
-        ids = np.array(value, dtype=np.int32)
+        ids = np.fromiter(value, np.int64, len(value))
     except OverflowError:
         malformed()
-    if len(ids) and ids.min() < 0:
+    if len(ids) and (ids.min() < 0 or ids.max() > _LARGEST_ID):
         malformed()
-    return ids.astype(np.int64)
+    return ids
