@@ -118,12 +118,13 @@ class Counters:
         self.request_prompt_tokens.observe(num_prompt_tokens)
         self.request_generation_tokens.observe(num_output_tokens)
 
-    def observe_step(
-        self, *, num_tokens: int, num_preemptions: int, num_running: int, num_waiting: int, usage: float
-    ) -> None:
-        """Count one engine step; ``num_preemptions`` is the scheduler's total so far, ``usage`` a fraction."""
+    def observe_step(self, *, num_tokens: int, num_preemptions: int) -> None:
+        """Count one engine step; ``num_preemptions`` is the scheduler's total so far."""
         self.generation_tokens.inc(num_tokens)
         self._count_on("num_preemptions", num_preemptions)
+
+    def observe_load(self, *, num_running: int, num_waiting: int, usage: float) -> None:
+        """Show what is running and waiting now; ``usage`` is a fraction."""
         self.num_running.set(num_running)
         self.num_waiting.set(num_waiting)
         self.kv_cache_usage.set(usage)

@@ -103,7 +103,9 @@ class EngineCore:
         self.sources.observe(outcomes)
         self._observe(outcomes)
         self.desk.observe(outcomes)
-        return self.scheduler.reap()
+        ended = self.scheduler.reap()
+        self._observe_load()
+        return ended
 
     def run(
         self,
@@ -228,6 +230,7 @@ class EngineCore:
         if self.scheduler.drop(sequence):
             self.drafter.end(sequence)
             self.counters.request_success[reason].inc()
+            self._observe_load()
 
     def _observe(self, outcomes: list[Outcome]) -> None:
         """Feed the general counters and the progress from what a step committed."""
@@ -251,6 +254,10 @@ class EngineCore:
         self.counters.observe_step(
             num_tokens=sum(len(outcome.token_ids) for outcome in outcomes),
             num_preemptions=self.scheduler.num_preemptions,
+        )
+
+    def _observe_load(self) -> None:
+        self.counters.observe_load(
             num_running=len(self.scheduler.running),
             num_waiting=len(self.scheduler.waiting),
             usage=self.scheduler.pool.usage,

@@ -148,7 +148,7 @@ def _position_notes(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"{_LABELS['marginal_rate']}: {DEFINITIONS['marginal_rate']}"
     a, b = (document["runs"][name]["num_positions"] for name in "ab")
     if a != b:
-        yield f"A has {a} positions and B {b}: those that both have are compared"
+        yield f"positions: {a} in A, {b} in B; those that both have are compared"
 
 
 def _verdict(length: Mapping[str, Any]) -> str:

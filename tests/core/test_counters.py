@@ -112,7 +112,8 @@ def everything(counters: Counters) -> Counters:
     counters.observe_first_token(num_prompt_tokens=7, seconds=0.2)
     counters.observe_gap(seconds=0.3, num_tokens=3)
     counters.observe_finished(reason="stop", num_prompt_tokens=7, num_output_tokens=4, seconds=0.5)
-    counters.observe_step(num_tokens=4, num_preemptions=2, num_running=3, num_waiting=5, usage=0.25)
+    counters.observe_step(num_tokens=4, num_preemptions=2)
+    counters.observe_load(num_running=3, num_waiting=5, usage=0.25)
     return counters
 
 
@@ -137,7 +138,7 @@ def test_each_observation_reaches_its_series() -> None:
 def test_preemptions_are_given_as_a_running_total_and_counted_once() -> None:
     counters = Counters(model_name="m", num_spec_tokens=1)
     for total in (1, 1, 3):
-        counters.observe_step(num_tokens=0, num_preemptions=total, num_running=0, num_waiting=0, usage=0.0)
+        counters.observe_step(num_tokens=0, num_preemptions=total)
     assert list(parsed(counters)["vllm:num_preemptions_total"].values()) == [3.0]
 
 

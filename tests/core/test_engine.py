@@ -295,6 +295,32 @@ def test_an_empty_input_gives_no_records() -> None:
     assert serve(counting_engine(), []) == []
 
 
+def test_gauges_show_what_runs_and_waits_now() -> None:
+    """Two of five may run at a time: behind every step, what goes on or still waits, and at the end nothing."""
+    engine = counting_engine(max_num_seqs=2)
+    seen: list[tuple[float, float]] = []
+
+    def look() -> None:
+        seen.append((sample_of(engine, "num_requests_running"), sample_of(engine, "num_requests_waiting")))
+        assert sample_of(engine, "kv_cache_usage_perc") == engine.scheduler.pool.usage
+
+    requests = [ask([65], index=i, max_tokens=3) for i in range(5)]
+    assert len(list(engine.run(requests, between_steps=look))) == 5
+    assert (2, 0) in seen
+    assert (0, 2) in seen, "both have ended, and the next ones join at the next step"
+    assert max(running for running, _ in seen) == 2
+    assert seen[-1] == (0, 0)
+
+
+def test_gauges_show_that_dropped_requests_run_no_longer() -> None:
+    engine = counting_engine(max_num_seqs=2)
+    records = engine.run(iter([ask([65], index=0, max_tokens=1), ask([65], index=1, max_tokens=9)]))
+    next(records)
+    assert sample_of(engine, "num_requests_running") == 1
+    records.close()
+    assert sample_of(engine, "num_requests_running") == 0
+
+
 def test_general_counters_say_what_the_records_say() -> None:
     engine = counting_engine(drafter=counting_drafter(2), max_num_seqs=2)
     records = serve(engine, [ask([65] * (1 + i), index=i, max_tokens=4 + i, stop_token_ids=(69,)) for i in range(4)])
@@ -308,5 +334,4 @@ def test_general_counters_say_what_the_records_say() -> None:
     assert sample_of(engine, "time_to_first_token_seconds_count") == 4
     assert sample_of(engine, "inter_token_latency_seconds_count") == num_output - 4
     assert sample_of(engine, "request_generation_tokens_sum") == num_output
-    assert sample_of(engine, "num_requests_running") <= 2
     assert engine.progress.num_draft_tokens == engine.counters.totals()["num_draft_tokens"]
