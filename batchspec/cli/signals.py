@@ -14,11 +14,13 @@ _SECONDS_TO_LEAVE = 0.02  # what the signal met and was lost in
 
 
 def end_by_signals() -> None:
-    """Let SIGTERM end the command like SIGINT, and neither of them be lost.
+    """Let SIGTERM end the command like SIGINT, which raises from here on, and neither of them be lost.
 
     What a signal raises within a finaliser or a callback of a library, as may happen while modules are imported, Python
     reports and drops. Then the signal is sent again.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminate)
     sys.unraisablehook = _again
 
