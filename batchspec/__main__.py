@@ -1,4 +1,4 @@
-"""``batchspec`` and ``python -m batchspec``: what a signal ends without a traceback, before anything else is imported."""
+"""``batchspec`` and ``python -m batchspec``: until the rest is imported, a signal ends it without a traceback."""
 
 import signal
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from batchspec.bench.entries import Entry, best_rival, entries_for, has_draft_model
+from batchspec.bench.interruption import Interruption
 from batchspec.bench.race import Lap, Race
 from batchspec.bench.settings import BenchSettings
 from batchspec.bench.spread import alternate, ratios, spread
@@ -19,17 +20,25 @@ from batchspec.files import RowDefaults, create_journal
 __all__ = ["measure_drafters"]
 
 
-def measure_drafters(subject: Subject, settings: BenchSettings, *, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_drafters(
+    subject: Subject,
+    settings: BenchSettings,
+    *,
+    say: Callable[[str], None],
+    interruption: Interruption | None = None,
+) -> dict[str, Any]:
     """Serve the whole file with every drafter in turn, at every size of the running batch; compare the answers.
 
     Args:
         subject: the model.
         settings: file, drafters, sizes and rounds.
         say: told what is being measured.
+        interruption: keeps the sizes and rounds that are complete when a signal comes.
 
     Raises:
         UsageError: a request cannot be served, or a drafter changes an answer.
     """
+    interruption = interruption or Interruption()
     defaults = RowDefaults().over(subject.loaded.generation_defaults.values)
     file = read_whole_file(settings.input, column=settings.prompt_column, defaults=defaults)
     changed = file.changed()
@@ -42,7 +51,8 @@ def measure_drafters(subject: Subject, settings: BenchSettings, *, say: Callable
         for entry in entries[1:]:
             say(f"drafters: warming up {entry.name}")
             race.run(entry, max_num_seqs=max(settings.max_num_seqs))
-        sizes = [_size(race, entries, settings, max_num_seqs=size, say=say) for size in settings.max_num_seqs]
+        measure = partial(_size, race, entries, settings, say=say, interruption=interruption)
+        sizes = interruption.until(partial(measure, max_num_seqs=size) for size in settings.max_num_seqs)
     return {
         "num_requests": len(file.content),
         "num_left_out": file.num_left_out,
@@ -60,12 +70,19 @@ def _write_answers(race: Race, path: Path, *, max_num_seqs: int) -> None:
 
 
 def _size(
-    race: Race, entries: list[Entry], settings: BenchSettings, *, max_num_seqs: int, say: Callable[[str], None]
+    race: Race,
+    entries: list[Entry],
+    settings: BenchSettings,
+    *,
+    max_num_seqs: int,
+    say: Callable[[str], None],
+    interruption: Interruption,
 ) -> dict[str, Any]:
     laps = alternate(
         {entry.name: partial(race.run, entry, max_num_seqs=max_num_seqs) for entry in entries},
         rounds=settings.rounds,
         on_round=lambda number: say(f"drafters at {max_num_seqs} sequences, round {number} of {settings.rounds}"),
+        interruption=interruption,
     )
     return {"max_num_seqs": max_num_seqs, "rows": {entry.name: _row(entry, entries, laps) for entry in entries}}
 

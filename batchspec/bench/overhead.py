@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from batchspec.bench.interruption import Interruption
 from batchspec.bench.job import Job
 from batchspec.bench.laps import FORWARD, Laps, watch
 from batchspec.bench.spread import alternate, spread
@@ -16,7 +17,9 @@ from batchspec.files import create_journal
 __all__ = ["measure_overhead"]
 
 
-def measure_overhead(subject: Subject, job: Job, *, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_overhead(
+    subject: Subject, job: Job, *, rounds: int, say: Callable[[str], None], interruption: Interruption | None = None
+) -> dict[str, Any]:
     """Run a job with and without speculation, and its records into a journal; return the share of every station."""
     modes = {"none": False}
     if subject.settings.speculative.method != "none":
@@ -29,6 +32,7 @@ def measure_overhead(subject: Subject, job: Job, *, rounds: int, say: Callable[[
         contestants,
         rounds=rounds,
         on_round=lambda number: say(f"overhead at {job.max_num_seqs} sequences, round {number} of {rounds}"),
+        interruption=interruption,
     )
     return {"max_num_seqs": job.max_num_seqs, "modes": {name: _document(runs) for name, runs in measured.items()}}
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import TypeVar
+
+from batchspec.bench.interruption import Interruption
 
 __all__ = ["Spread", "alternate", "ratios", "spread"]
 
@@ -33,7 +36,11 @@ def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> Spread
 
 
 def alternate(
-    contestants: Mapping[str, Callable[[], T]], *, rounds: int, on_round: Callable[[int], None] = lambda _: None
+    contestants: Mapping[str, Callable[[], T]],
+    *,
+    rounds: int,
+    on_round: Callable[[int], None] = lambda _: None,
+    interruption: Interruption | None = None,
 ) -> dict[str, list[T]]:
     """Measure everyone once, then everyone again: A B C A B C; return the measurements of each, by round.
 
@@ -41,10 +48,16 @@ def alternate(
         contestants: by name, what measures one of them once.
         rounds: how often each is measured.
         on_round: called with the 1-based number of every round that begins.
+        interruption: keeps complete rounds when a signal comes; None to let it end everything.
+
+    Raises:
+        KeyboardInterrupt: a signal came and no round is kept.
     """
-    results: dict[str, list[T]] = {name: [] for name in contestants}
-    for number in range(1, rounds + 1):
+
+    def one_round(number: int) -> dict[str, T]:
         on_round(number)
-        for name, measure in contestants.items():
-            results[name].append(measure())
-    return results
+        return {name: measure() for name, measure in contestants.items()}
+
+    numbered = (partial(one_round, number) for number in range(1, rounds + 1))
+    done = [each() for each in numbered] if interruption is None else interruption.rounds(numbered)
+    return {name: [found[name] for found in done] for name in contestants}

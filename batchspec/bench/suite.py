@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from batchspec import __version__
 from batchspec.bench.drafters import measure_drafters
+from batchspec.bench.interruption import Interruption
 from batchspec.bench.machine import describe_machine, measure_bandwidth
 from batchspec.bench.overhead import measure_overhead
 from batchspec.bench.peers import open_peers
@@ -27,22 +29,26 @@ __all__ = ["run_bench"]
 Say = Callable[[str], None]
 
 
-def run_bench(settings: BenchSettings, *, say: Say) -> dict[str, Any]:
+def run_bench(settings: BenchSettings, *, say: Say, interruption: Interruption | None = None) -> dict[str, Any]:
     """Measure what was asked for and return the document of bench.json; nothing is written.
 
     Args:
         settings: what to measure.
         say: told what is going on, in half a line.
+        interruption: keeps what is complete when a signal comes.
 
     Raises:
         UsageError: the settings do not fit the model, the input or the machine.
+        KeyboardInterrupt: a signal came before anything was complete.
     """
+    interruption = interruption or Interruption()
     settings.check()
     check_writable(settings.run_dir)
     open_source(settings.input)
     say("loading the model")
     subject = _load(settings)
     bandwidth = measure_bandwidth(subject.loaded.device, rounds=settings.rounds)
+    parts = _measure(subject, settings, interruption, bytes_per_second=bandwidth["bytes_per_second"]["max"], say=say)
     return {
         "version": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -50,7 +56,8 @@ def run_bench(settings: BenchSettings, *, say: Say) -> dict[str, Any]:
         "model": _model_document(subject),
         "prompts": _prompts_document(subject, settings),
         "machine": describe_machine(subject.loaded.device) | {"copy": bandwidth},
-        **_measure(subject, settings, bytes_per_second=bandwidth["bytes_per_second"]["max"], say=say),
+        "interrupted": None if interruption.error is None else {"num_rounds": interruption.num_rounds},
+        **parts,
     }
 
 
@@ -71,13 +78,17 @@ def _load(settings: BenchSettings) -> Subject:
     return subject
 
 
-def _measure(subject: Subject, settings: BenchSettings, *, bytes_per_second: float, say: Say) -> dict[str, Any]:
-    """Return each part's document, None for what was not asked for."""
+def _measure(
+    subject: Subject, settings: BenchSettings, interruption: Interruption, *, bytes_per_second: float, say: Say
+) -> dict[str, Any]:
+    """Return each part's document, None for what was not asked for or came behind a signal."""
     largest = job_for(subject, max_num_seqs=max(settings.max_num_seqs), max_tokens=settings.max_tokens)
     parts: dict[Part, Callable[[], Any]] = {
         Part.STEPS: lambda: measure_steps(subject, settings, bytes_per_second=bytes_per_second, say=say),
-        Part.OVERHEAD: lambda: measure_overhead(subject, largest, rounds=settings.rounds, say=say),
-        Part.THROUGHPUT: lambda: _throughput(subject, settings, say=say),
+        Part.OVERHEAD: lambda: measure_overhead(
+            subject, largest, rounds=settings.rounds, say=say, interruption=interruption
+        ),
+        Part.THROUGHPUT: lambda: _throughput(subject, settings, interruption, say=say),
         Part.PREFIX: lambda: measure_prefix(
             subject, num_requests=settings.prefix_requests, header_tokens=settings.prefix_tokens, say=say
         ),
@@ -85,23 +96,29 @@ def _measure(subject: Subject, settings: BenchSettings, *, bytes_per_second: flo
             "first_token": measure_start(subject, settings, say=say),
             "memory": measure_memory(subject, settings, largest),
         },
-        Part.DRAFTERS: lambda: measure_drafters(subject, settings, say=say),
+        Part.DRAFTERS: lambda: measure_drafters(subject, settings, say=say, interruption=interruption),
     }
-    return {str(part): measure() if part in settings.parts else None for part, measure in parts.items()}
+    wanted = [(part, measure) for part, measure in parts.items() if part in settings.parts]
+    found = interruption.until(measure for _, measure in wanted)
+    return dict.fromkeys(map(str, parts)) | {str(part): each for (part, _), each in zip(wanted, found, strict=False)}
 
 
-def _throughput(subject: Subject, settings: BenchSettings, *, say: Say) -> list[dict[str, Any]]:
+def _throughput(
+    subject: Subject, settings: BenchSettings, interruption: Interruption, *, say: Say
+) -> list[dict[str, Any]]:
     """Return the document of each batch size."""
     with open_peers(settings, subject, say=say) as peers:
-        return [
-            measure_throughput(
+
+        def measure(size: int) -> dict[str, Any]:
+            return measure_throughput(
                 job_for(subject, max_num_seqs=size, max_tokens=settings.max_tokens),
                 {**our_contestants(subject), **peers(size)},
                 rounds=settings.rounds,
                 say=say,
+                interruption=interruption,
             )
-            for size in settings.max_num_seqs
-        ]
+
+        return interruption.until(partial(measure, size) for size in settings.max_num_seqs)
 
 
 def _settings_document(settings: BenchSettings) -> dict[str, Any]:

@@ -47,8 +47,17 @@ def _summary(document: Mapping[str, Any]) -> Iterator[Part]:
         f"{count(prompts['num_plain'])} chats as plain text",
         f"Every number: the median of {count(document['settings']['rounds'])} rounds and the range they lie in; "
         "who is compared takes turns; every ratio is taken within a round.",
+        *_interrupted(document["interrupted"]),
     ]
     yield Paragraph(text="\n".join(lines))
+
+
+def _interrupted(interrupted: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what is missing of a benchmark that a signal ended."""
+    if interrupted is not None:
+        rounds = interrupted["num_rounds"]
+        kept = f"the last numbers are those of {count(rounds)} rounds, and " if rounds else ""
+        yield f"INTERRUPTED: {kept}what would follow is missing."
 
 
 def _drafts(document: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Any
 
 from batchspec.acceptance import Level
+from batchspec.bench.interruption import Interruption
 from batchspec.bench.job import Contestant, Job, Measured, serve
 from batchspec.bench.spread import alternate, ratios, spread
 from batchspec.bench.subject import Subject
@@ -54,7 +55,12 @@ def job_for(subject: Subject, *, max_num_seqs: int, max_tokens: int) -> Job:
 
 
 def measure_throughput(
-    job: Job, contestants: Mapping[str, Contestant], *, rounds: int, say: Callable[[str], None]
+    job: Job,
+    contestants: Mapping[str, Contestant],
+    *,
+    rounds: int,
+    say: Callable[[str], None],
+    interruption: Interruption | None = None,
 ) -> dict[str, Any]:
     """Give the job to everyone in turn, round by round; return what it took and every ratio between two of them."""
     say(f"throughput at {job.max_num_seqs} sequences: warming up")
@@ -63,6 +69,7 @@ def measure_throughput(
         {name: partial(one.run, job) for name, one in contestants.items()},
         rounds=rounds,
         on_round=lambda number: say(f"throughput at {job.max_num_seqs} sequences, round {number} of {rounds}"),
+        interruption=interruption,
     )
     return {
         "max_num_seqs": job.max_num_seqs,

@@ -151,10 +151,12 @@ def show(settings: "BenchSettings", *, as_json: bool) -> int:
     from rich.console import Console
     from rich.text import Text
 
+    from batchspec.bench.interruption import Interruption
     from batchspec.bench.suite import run_bench
     from batchspec.bench.tables import bench_parts
     from batchspec.bench.write import write_bench
     from batchspec.cli.output import print_document, writing_to_stdout
+    from batchspec.cli.signals import status_of
     from batchspec.plain_text import printable
     from batchspec.report.render import parts_renderable
 
@@ -163,7 +165,8 @@ def show(settings: "BenchSettings", *, as_json: bool) -> int:
     def say(text: str) -> None:
         remarks.print(Text(f"batchspec: {printable(text)}"), soft_wrap=True)
 
-    document = run_bench(settings, say=say)
+    interruption = Interruption()
+    document = run_bench(settings, say=say, interruption=interruption)
     write_bench(document, settings.run_dir)
     with writing_to_stdout():
         if as_json:
@@ -173,4 +176,7 @@ def show(settings: "BenchSettings", *, as_json: bool) -> int:
             console.width = console.width if console.is_terminal else _WIDTH_OF_FILES
             console.print(parts_renderable(bench_parts(document)))
     say(f"measurements are in {settings.run_dir}")
+    if interruption.error is not None:
+        say("interrupted: what was complete is kept")
+        return status_of(interruption.error)
     return 0

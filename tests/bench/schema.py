@@ -95,6 +95,7 @@ BENCH = record(
     version=TEXT,
     created=TEXT,
     settings={"type": "object"},
+    interrupted=optional(record(num_rounds=COUNT)),
     model=record(
         name=TEXT,
         fingerprint=optional(TEXT),

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from batchspec.bench import suite
+from batchspec.bench.interruption import Interruption
 from batchspec.bench.settings import DRAFTERS, BenchSettings, default_run_dir
 from batchspec.cli import main
+from batchspec.errors import Terminated
 
 EMPTY = {
     "model": {"name": "m", "dtype": "float32", "device": "cpu", "implementation": "batchspec"},
@@ -25,7 +27,7 @@ EMPTY = {
     },
     "prompts": {"num_prompts": 1, "input": "i", "num_left_out": 0, "num_cut": 0, "num_plain": 0},
     "settings": {"speculative": {"method": "none"}, "rounds": 1},
-    **dict.fromkeys(("steps", "overhead", "throughput", "prefix", "start", "drafters")),
+    **dict.fromkeys(("interrupted", "steps", "overhead", "throughput", "prefix", "start", "drafters")),
 }
 
 
@@ -100,7 +102,7 @@ def test_measurements_go_to_stdout_and_into_the_directory(
 ) -> None:
     asked: list[BenchSettings] = []
 
-    def measure(settings: BenchSettings, *, say: Callable[[str], None]) -> dict[str, Any]:
+    def measure(settings: BenchSettings, *, say: Callable[[str], None], **_: Any) -> dict[str, Any]:
         asked.append(settings)
         say("measuring")
         return EMPTY
@@ -120,12 +122,27 @@ def test_measurements_go_to_stdout_and_into_the_directory(
     assert asked[0].drafters == DRAFTERS
 
 
+def test_an_interrupted_benchmark_writes_what_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measure(settings: BenchSettings, *, interruption: Interruption, **_: Any) -> dict[str, Any]:
+        interruption.error, interruption.num_rounds = Terminated(), 3
+        return EMPTY | {"interrupted": {"num_rounds": 3}}
+
+    monkeypatch.setattr(suite, "run_bench", measure)
+    status, out, err = call(monkeypatch, capsys, "in.jsonl", "--run-dir", str(tmp_path / "bench"))
+    assert status == 143
+    assert "INTERRUPTED: the last numbers are those of 3 rounds, and what would follow is missing." in out
+    assert err.splitlines()[-1] == "batchspec: interrupted: what was complete is kept"
+    assert json.loads((tmp_path / "bench" / "bench.json").read_text())["interrupted"] == {"num_rounds": 3}
+
+
 def test_drafters_are_compared_when_asked_for_with_none_among_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[BenchSettings] = []
 
-    def measure(settings: BenchSettings, *, say: Callable[[str], None]) -> dict[str, Any]:
+    def measure(settings: BenchSettings, *, say: Callable[[str], None], **_: Any) -> dict[str, Any]:
         asked.append(settings)
         return EMPTY
 

@@ -65,6 +65,16 @@ def test_every_drafter_is_measured_at_every_size(subject: Subject, settings: Ben
     assert "drafters at 2 sequences, round 1 of 1" in said
 
 
+def test_drafters_keep_complete_rounds_when_a_signal_comes(subject: Subject, settings: BenchSettings) -> None:
+    def say(text: str) -> None:
+        if text == "drafters at 2 sequences, round 2 of 3":
+            raise KeyboardInterrupt
+
+    few = replace(settings, drafters=("none", "ngram"), rounds=3)
+    document = measure_drafters(subject, few, say=say)
+    assert [[len(row["rounds"]) for row in size["rows"].values()] for size in document["sizes"]] == [[3, 3], [1, 1]]
+
+
 def test_the_tables_show_every_row(subject: Subject, settings: BenchSettings) -> None:
     few = replace(settings, drafters=("none", "recall"), max_num_seqs=(2,))
     document, _ = measure(subject, few)

@@ -98,6 +98,44 @@ def test_only_what_was_asked_for_is_measured(settings: BenchSettings) -> None:
     assert [name for name in map(str, Part) if document[name] is not None] == ["start"]
 
 
+@pytest.mark.parametrize(
+    ("moment", "rounds", "later"),
+    [
+        ("throughput at 1 sequences, round 2 of 2", [1], 1),
+        ("throughput at 2 sequences, round 1 of 2", [2], 0),
+        ("throughput at 2 sequences, round 2 of 2", [2, 1], 1),
+        ("prefix caching on", [2, 2], 0),
+    ],
+)
+def test_what_is_complete_outlives_a_signal(
+    settings: BenchSettings, moment: str, rounds: list[int], later: int
+) -> None:
+    """The round in which the signal comes is lost, and all that would follow."""
+
+    def say(text: str) -> None:
+        if text.startswith(moment):
+            raise KeyboardInterrupt
+
+    parts = (Part.THROUGHPUT, Part.PREFIX, Part.DRAFTERS)
+    document = run_bench(replace(settings, parts=parts), say=say)
+    jsonschema.validate(document, BENCH)
+    assert [[len(engine["rounds"]) for engine in size["engines"].values()] for size in document["throughput"]] == [
+        [number] * 3 for number in rounds
+    ]
+    assert document["prefix"] is document["drafters"] is None
+    assert document["interrupted"] == {"num_rounds": later}
+
+
+@pytest.mark.parametrize("moment", ["throughput at 1 sequences: warming up", "throughput at 1 sequences, round 1"])
+def test_a_signal_before_anything_is_complete_leaves_nothing(settings: BenchSettings, moment: str) -> None:
+    def say(text: str) -> None:
+        if text.startswith(moment):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_bench(replace(settings, parts=(Part.THROUGHPUT, Part.PREFIX)), say=say)
+
+
 def test_texts_that_differ_are_told() -> None:
     prefix = {
         "num_requests": 2,
@@ -107,7 +145,7 @@ def test_texts_that_differ_are_told() -> None:
         "work_ratio": 2.0,
         "is_identical": False,
     }
-    shown = dict.fromkeys(map(str, Part)) | {"prefix": prefix}
+    shown = dict.fromkeys(["interrupted", *map(str, Part)]) | {"prefix": prefix}
     model = {"name": "m", "dtype": "float32", "device": "cpu", "implementation": "batchspec"}
     machine = {"processor": "p", "num_cores": 1, "num_threads": 1, "capability": "c", "torch": "t"}
     copy = {"bytes_per_second": {"median": 1e9, "min": 1e9, "max": 1e9}}
