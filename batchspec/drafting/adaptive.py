@@ -17,7 +17,9 @@ from batchspec.step import Draft, Outcome
 __all__ = ["AdaptiveDrafter"]
 
 _MOST_SAMPLES = 9  # that a median is taken of
-_MISSES = 3  # decisions in a row after which the inner drafter is asked less often
+_WEIGHT = 1 / 8  # of the latest decision in what asking is taken to bring
+_MOST_WORTH = 1.0  # of a single decision, so that a great one is forgotten soon
+_FIRST_WORTH = 0.2  # before anything is known
 _TRIALS = 16  # sequences for each of which a token is tried although it does not pay: it could by now
 _RAREST = 64  # decisions, at most, from one such trial to the next
 _SHARE = 0.02  # of the time that asking without avail may take
@@ -48,7 +50,7 @@ class AdaptiveDrafter:
         self._kept: dict[int, Draft] = {}
         self._started: float | None = None
         self._drafting = deque([0.0], maxlen=_MOST_SAMPLES)  # seconds that the inner drafter took
-        self._num_misses = 0  # decisions in a row by which drafting does not pay
+        self._worth = _FIRST_WORTH  # share of a step that asking brings, its own time taken off: a moving mean
         self._num_skipped = 0  # steps without asking since the last
         self._is_warm = False  # whether drafts were verified already: the first time, code is loaded for that
         self._num_trials = 0  # since something paid
@@ -80,11 +82,11 @@ class AdaptiveDrafter:
         return kept
 
     def _is_worth_asking(self, num_sequences: int) -> bool:
-        """Whether to ask the inner drafter; where that did not pay again and again, only now and then."""
+        """Whether to ask the inner drafter; where that costs more than it brings, only now and then."""
         if not self.costs.is_known(num_sequences):
             return False
         self._num_skipped += 1
-        if self._num_misses >= _MISSES:
+        if self._worth <= 0:
             plain = float(self.costs.by_rows()[num_sequences])
             if self._num_skipped * _SHARE * plain < self._usual_drafting():
                 return False
@@ -97,7 +99,7 @@ class AdaptiveDrafter:
         survival = [self.estimates.survival(draft) for draft in drafts]
         choice = choose(len(decoding), survival, self.costs, drafting=self._usual_drafting())
         lengths = choice.lengths
-        self._num_misses = 0 if choice.gain > 1 else self._num_misses + 1
+        self._worth += _WEIGHT * (min(choice.gain - 1, _MOST_WORTH) - self._worth)
         if any(lengths):
             self._num_trials = self._num_untried = 0
         elif drafts and self._is_time_to_try():

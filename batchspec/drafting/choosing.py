@@ -43,9 +43,9 @@ def choose(
         costs: of steps.
         drafting: seconds that it took to make the drafts.
     """
-    if not survival:
-        return Choice(lengths=[], gain=1.0)
     seconds = costs.by_rows()
+    if not survival:
+        return Choice(lengths=[], gain=float(seconds[num_sequences] / (seconds[num_sequences] + drafting)))
     chances = survival[0] if len(survival) == 1 else np.concatenate(survival)
     sizes = np.array([len(each) for each in survival])
     lengths = np.zeros(len(survival), dtype=np.int64)

@@ -129,12 +129,13 @@ class Steps:
         self.num_accepted = num_accepted
         self.num_asked = 0
         self.num_tokens = 0
+        self.every = 1  # of so many times that the inner drafter is asked, it has a draft once
         self.sequences = [decoding([1, 2, 3]) for _ in range(num_sequences)]
 
         def script(_: Sequence) -> list[int]:
             self.num_asked += 1
             self.now += drafting / num_sequences
-            return [7] * 4
+            return [7] * 4 if self.num_asked % self.every == 0 else []
 
         inner = ScriptedDrafter(num_spec_tokens=4, script=script)
         self.drafter = AdaptiveDrafter(
@@ -194,6 +195,22 @@ def test_a_drafter_that_costs_more_than_it_brings_is_left_alone() -> None:
     steps.run(400)
     assert steps.now < 1.1 * 400 * 1.002
     assert steps.num_tokens >= 800
+
+
+def test_a_drafter_is_always_asked_that_is_seldom_but_well_worth_it() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.001 * rows, num_accepted=4, num_sequences=1, drafting=0.05)
+    steps.every = 6
+    steps.run(200)
+    assert steps.num_asked >= 195
+    assert steps.num_tokens > 1.6 * 200
+
+
+def test_what_was_worth_much_is_soon_forgotten() -> None:
+    steps = Steps(lambda rows: 1.0 + 0.001 * rows, num_accepted=4, num_sequences=1, drafting=0.1)
+    steps.run(100)
+    steps.num_accepted, steps.every, asked = 0, 10**9, steps.num_asked
+    steps.run(400)
+    assert steps.num_asked - asked < 20 + 0.02 / 0.1 * 400 + 5
 
 
 def test_the_first_verification_which_loads_code_says_nothing_of_costs() -> None:
