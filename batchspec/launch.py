@@ -220,10 +220,7 @@ def build_engine(
 
 def _learning(generations: Generations | None) -> dict[str, Any]:
     """Return, for the manifest, which outputs of the job a request's drafts are made from."""
-    if generations is None:
-        return {}
-    size = generations.size
-    return {"drafts_learn_from": f"outputs of requests with an index below {size} * (its own // {size} - 1)"}
+    return {} if generations is None else {"drafts_learn_from": generations.sentence}
 
 
 def _means(

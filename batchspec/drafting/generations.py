@@ -61,6 +61,11 @@ class Generations:
             self.num_restarts += 1
             self._forget()
 
+    @property
+    def sentence(self) -> str:
+        """What drafts learn from, for the manifest."""
+        return f"outputs of requests with an index below {self.size} * (its own // {self.size} - 1)"
+
     def of(self, sequence: Sequence) -> int:
         """Return the generation of a sequence's request."""
         return sequence.request_index // self.size

@@ -60,7 +60,7 @@ def _suffix(config: SpeculativeConfig, means: Means) -> Drafter:
         factor=config.suffix_decoding_max_spec_factor,
         min_prob=config.suffix_decoding_min_token_prob,
         most_outputs=config.suffix_decoding_max_cached_requests,
-        generation_size=max(_GENERATION_SIZE, means.max_num_seqs),
+        generation_size=None if config.adaptive else max(_GENERATION_SIZE, means.max_num_seqs),
     )
 
 

@@ -1,15 +1,16 @@
 """SuffixDecoding: the likeliest continuation of what was just written, in this text or in earlier outputs of the job.
 
 After Oliaro et al., "SuffixDecoding" (arXiv 2411.04975), with the option names of vLLM's ``suffix`` method. What a
-request sees of the others' outputs is told in ``generations.py``.
+request sees of the others' outputs is told in ``generations.py``, and in ``arrivals.py`` for lengths by measured cost.
 """
 
 from collections.abc import Sequence as Many
 from dataclasses import dataclass, field
 
+from batchspec.drafting.arrivals import Arrivals
 from batchspec.drafting.generations import Generations
 from batchspec.drafting.none import NoDrafter
-from batchspec.drafting.shared import SharedOutputs
+from batchspec.drafting.shared import LatestOutputs, SharedOutputs
 from batchspec.drafting.trie import NOTHING, Continuation, Reader, SuffixTrie
 from batchspec.sequence import Sequence
 from batchspec.step import Draft
@@ -35,7 +36,8 @@ class SuffixDrafter(NoDrafter):
         factor: draft tokens, at most, for each token that was matched.
         min_prob: a draft ends before a token that is reached less likely than this.
         most_outputs: of earlier requests, kept to look in; -1 for all, 0 for none.
-        generation_size: requests that are taken together; see ``generations.py``.
+        generation_size: requests that are taken together; see ``generations.py``. None where all outputs that have
+            ended are seen, whichever those are, and nobody waits; see ``arrivals.py``.
     """
 
     def __init__(
@@ -46,14 +48,20 @@ class SuffixDrafter(NoDrafter):
         factor: float,
         min_prob: float,
         most_outputs: int,
-        generation_size: int,
+        generation_size: int | None,
     ):
         self.num_spec_tokens = num_spec_tokens
         self.max_depth = max_depth
         self.factor = factor
         self.min_prob = min_prob
-        self._generations = Generations(size=generation_size, context=max_depth)
-        self.shared = SharedOutputs(self._generations, max_depth=max_depth, most_outputs=most_outputs)
+        self._generations: Generations
+        self.shared: SharedOutputs | LatestOutputs
+        if generation_size is None:
+            self._generations = arrivals = Arrivals(context=max_depth, most=most_outputs)
+            self.shared = LatestOutputs(arrivals, max_depth=max_depth, most_outputs=most_outputs)
+        else:
+            self._generations = Generations(size=generation_size, context=max_depth)
+            self.shared = SharedOutputs(self._generations, max_depth=max_depth, most_outputs=most_outputs)
         self._progress: dict[int, _Progress] = {}
 
     @property
@@ -104,7 +112,7 @@ class SuffixDrafter(NoDrafter):
         trie = self.shared.trie_for(sequence)
         if trie is None:
             progress.reader = None
-        elif progress.reader is None or progress.reader.trie is not trie:
+        elif progress.reader is None or progress.reader.trie is not trie or progress.reader.is_stale:
             progress.reader = Reader(trie)
             progress.reader.read(sequence.tokens[: sequence.num_tokens])
         else:

@@ -150,8 +150,14 @@ class Reader:
 
     def __init__(self, trie: SuffixTrie):
         self.trie = trie
+        self._num_tokens = trie.num_tokens
         self._places = np.zeros((trie.max_depth, 2), dtype=np.int64)
         self._length = 0
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the trie has changed since, so that a new reader is needed."""
+        return self.trie.num_tokens != self._num_tokens
 
     def read(self, tokens: NDArray[np.int64]) -> None:
         """Take note of the next tokens, int64 (n,), of which the last ``max_depth - 1`` matter."""
