@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from batchspec.errors import UsageError
-from batchspec.files.wording import shown
+from batchspec.files.wording import beginning, shown
 from batchspec.ingest import Acceptance, LogRecord, Origin, SkippedRow, SkipReason, read_logs
 from batchspec.report.positions import survivors
 
@@ -100,7 +100,7 @@ def _leave_out(side: Side, row: SkippedRow) -> None:
     """Name a row that cannot be believed, or count it when many are named already."""
     side.num_left_out += 1
     if len(side.sentences) < _MAX_NAMED:
-        name = "" if row.custom_id is None else f" ({row.custom_id})"
+        name = "" if row.custom_id is None else f" ({beginning(row.custom_id)})"
         side.sentences.append(f"{row.path} line {row.line}{name} is left out: {row.message}")
     if row.custom_id is not None:
         side.left_out.add(row.custom_id)

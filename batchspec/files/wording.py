@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["describe", "listed", "shown"]
+__all__ = ["beginning", "describe", "listed", "shown"]
 
 _MAX_SHOWN = 60
 
@@ -15,6 +15,11 @@ def shown(value: Any) -> str:
         text = orjson.dumps(value, default=str).decode()
     except (TypeError, RecursionError):
         text = "…"
+    return beginning(text)
+
+
+def beginning(text: str) -> str:
+    """Return a text as it is, or its first 60 characters: an id may be as long as its line."""
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 

@@ -233,6 +233,9 @@ def test_rows_that_are_left_out_are_named_and_are_no_success(
         f"batchspec: {path} line 3 is left out: the line is not JSON (invalid literal, expected 'true' at column 1): "
         "correct it there",
     ]
+    bad["custom_id"] = "y" * 5000
+    _, _, err = call(monkeypatch, capsys, "report", write_rows(tmp_path / "log.jsonl", [request([4, 4]), bad]))
+    assert f"line 2 ({'y' * 60}…) is left out" in err
     path = write_rows(tmp_path / "log.jsonl", [request([4]), *[b"torn {"] * 25])
     status, _, err = call(monkeypatch, capsys, "report", path)
     assert (status, len(err.splitlines())) == (1, 21)

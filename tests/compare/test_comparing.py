@@ -214,6 +214,11 @@ def test_a_run_of_which_nothing_was_served_says_why(tmp_path: Path) -> None:
             [answer("1", [(3, 1)], beside={"num_decode_steps": 9, "num_discarded_tokens": 0})],
             r"wrong.jsonl line 1 \(1\) is left out: completion_tokens is 10, but",
         ),
+        (
+            "long",
+            [answer("x" * 5000, [(3, 1)], beside={"num_decode_steps": 9, "num_discarded_tokens": 0})],
+            r"long.jsonl line 1 \(x{60}…\) is left out: completion_tokens is 10, but",
+        ),
         ("empty", [], "it holds no responses"),
         ("nameless", [{key: value for key, value in answer("1").items() if key != "custom_id"}], "no row has an id"),
     ):

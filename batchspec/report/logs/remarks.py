@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from batchspec.files.wording import beginning
 from batchspec.report.layout import count
 
 __all__ = ["empty_sentences", "left_out_sentences"]
@@ -26,7 +27,7 @@ def left_out_sentences(document: Mapping[str, Any]) -> Iterator[str]:
     """
     named, rows = document["left_out"], document["rows"]
     for row in named:
-        name = "" if row["custom_id"] is None else f" ({row['custom_id']})"
+        name = "" if row["custom_id"] is None else f" ({beginning(row['custom_id'])})"
         yield f"{row['path']} line {row['line']}{name} is left out: {row['message']}"
     more = rows["num_malformed"] + rows["num_contradictory"] - len(named)
     if more:
