@@ -37,7 +37,7 @@ def check_parquet(part: Part) -> int:
     try:
         with part.open() as opened, pq.ParquetFile(opened) as file:
             num_columns, num_rows = len(file.schema_arrow), int(file.metadata.num_rows)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"input {part.path} is not a whole Parquet file ({reason}): make it again") from error
     if not num_columns:

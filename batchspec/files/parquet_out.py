@@ -119,7 +119,7 @@ def read_responses(path: Path) -> Iterator[dict[str, Any]]:
             columns = ["id", "custom_id", "category", "sampling", "response", "error"]
             batches = (batch.to_pylist() for batch in file.iter_batches(batch_size=64, columns=columns))
             yield from map(_record, chain.from_iterable(batches))
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not a Parquet file of responses ({error}): make it again") from error
 
 

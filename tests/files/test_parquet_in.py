@@ -114,6 +114,13 @@ def test_a_cut_file_is_a_usage_error(path: Path, keep: int) -> None:
         open_source(path)
 
 
+def test_a_column_name_that_is_not_utf8_is_a_usage_error(path: Path) -> None:
+    data = write(path, {"prompt": ["a"], "question": ["b"]}).read_bytes()
+    path.write_bytes(data.replace(b"question", b"quest\xab\xffn"))
+    with pytest.raises(UsageError, match="not a whole Parquet file"):
+        open_source(path)
+
+
 def test_jsonl_named_parquet_is_a_usage_error(path: Path) -> None:
     path.write_bytes(jsonl({"prompt": "a"}))
     with pytest.raises(UsageError, match="not a whole Parquet file"):
