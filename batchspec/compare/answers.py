@@ -101,16 +101,21 @@ def _with_recorded_ids(outputs: list[Output], body: Body) -> Iterator[Output]:
     is_whole = isinstance(sequences, list) and len(sequences) == len(outputs)
     for i, output in enumerate(outputs):
         sequence = sequences[i] if isinstance(sequences, list) and is_whole else None
-        ids = sequence.get("token_ids") if isinstance(sequence, Mapping) else None
-        is_needed = output.token_ids is None and isinstance(ids, list)
-        yield replace(output, token_ids=ids) if is_needed else output
+        ids = _ids(sequence)
+        yield replace(output, token_ids=ids) if output.token_ids is None and ids is not None else output
+
+
+def _ids(holder: Any) -> list[int] | None:
+    """Return the token ids that an object tells; None where it tells none, or anything else under their name."""
+    ids = holder.get("token_ids") if isinstance(holder, Mapping) else None
+    return ids if isinstance(ids, list) and set(map(type, ids)) <= {int} else None
 
 
 def _output(parts: Sequence[Mapping[str, Any]]) -> Output | None:
     texts = [_text(part) for part in parts]
-    ids = [part.get("token_ids") for part in parts]
-    known = [part for part in ids if isinstance(part, list)]
-    reasons = [part["finish_reason"] for part in parts if part.get("finish_reason") is not None]
+    ids = [_ids(part) for part in parts]
+    known = [part for part in ids if part is not None]
+    reasons = [part["finish_reason"] for part in parts if isinstance(part.get("finish_reason"), str)]
     if None in texts:
         return None
     return Output(

@@ -1,5 +1,6 @@
 """Whole comparisons: which requests are paired, which are left out, and what the tables say of them."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,21 @@ def test_texts_of_every_choice_and_stream(tmp_path: Path) -> None:
     assert (texts["num_compared"], texts["num_equal"], texts["num_different"]) == (3, 2, 1)
     assert texts["num_equal_of_other_tokens"] == 1
     assert {one["custom_id"]: one["choice"] for one in texts["divergences"]} == {"n": 1, "t": 0}
+
+
+def test_token_ids_and_reasons_that_are_something_else_are_not_told(tmp_path: Path) -> None:
+    """Whatever stands there, deeper than JSON can be written again included."""
+    deep: Any = 1
+    for _ in range(400):
+        deep = [deep]
+    odd = [answer("deep", token_ids=deep), answer("mixed", token_ids=[1, True]), answer("reason"), answer("beside")]
+    odd[2]["response"]["body"]["choices"][0]["finish_reason"] = deep
+    odd[3]["response"]["body"]["metrics"]["batchspec"] = {"sequences": [{"token_ids": deep}]}
+    path = tmp_path / "odd.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in odd))
+    for other in (str(path), write_run(tmp_path / "b.jsonl", [answer(row["custom_id"]) for row in odd])):
+        texts = compare_runs(str(path), other)["texts"]
+        assert (texts["num_compared"], texts["num_equal"]) == (4, 4)
 
 
 def test_captures_with_other_drafts_have_equal_texts() -> None:
