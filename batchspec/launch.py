@@ -14,7 +14,6 @@ from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.compiled import is_stored
 from batchspec.counters import Counters
 from batchspec.drafting import make_drafter
-from batchspec.drafting.generations import Generations
 from batchspec.drafting.means import Means
 from batchspec.engine import EngineCore
 from batchspec.errors import UsageError
@@ -115,7 +114,8 @@ def launch(loaded: LoadedModel, settings: EngineSettings) -> Launched:
         note for note in (*loaded.trust.notes(loaded.name), loaded.dtype_reason, _compiling(loaded.device)) if note
     ]
     core = build_engine(loaded, settings, note=notes.append)
-    pool = core.scheduler.pool
+    pool, generations = core.scheduler.pool, core.drafter.generations
+    learning = {} if generations is None else {"drafts_learn_from": generations.sentence}
     return Launched(
         core=core,
         dimensions={
@@ -124,7 +124,7 @@ def launch(loaded: LoadedModel, settings: EngineSettings) -> Launched:
             "block_size": pool.block_size,
             "num_threads": torch.get_num_threads(),
         },
-        resolved={**resolved(loaded), **_learning(core.drafter.generations)},
+        resolved={**resolved(loaded), **learning},
         notes=notes,
         generation_defaults=loaded.generation_defaults,
     )
@@ -216,11 +216,6 @@ def build_engine(
         ),
         grammars=GrammarCompiler(loaded.grammar_tokenizer),
     )
-
-
-def _learning(generations: Generations | None) -> dict[str, Any]:
-    """Return, for the manifest, which outputs of the job a request's drafts are made from."""
-    return {} if generations is None else {"drafts_learn_from": generations.sentence}
 
 
 def _means(
