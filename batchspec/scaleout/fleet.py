@@ -76,6 +76,7 @@ class Fleet:
             if crew.num_open or not crew.has_ready:
                 for number, reply, growth in crew.receive(_SECONDS_OF_A_WAIT):
                     self._take(number, reply, growth)
+                self._counters.num_running.set(crew.num_running)
                 yield from self._lane.ready()
             between_steps()
         self._is_stopped, self._is_stopping = self._is_stopping, False

@@ -44,6 +44,9 @@ def test_a_fleet_leaves_the_run_directory_of_one_engine(
     assert outcome.status is ExitStatus.FAILURES, "three lines cannot be served"
     assert_same_run(tmp_path / "run", tmp_path / "single")
     assert document(tmp_path / "run", "manifest.json")["engine"]["num_workers"] == num_workers
+    for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"):
+        (line,) = (line for line in (tmp_path / "run/metrics.prom").read_text().splitlines() if f":{name}{{" in line)
+        assert float(line.split()[-1]) == 0, "nothing runs any more"
 
 
 @pytest.mark.parametrize("seed", range(4))
