@@ -17,6 +17,7 @@ from batchspec.drafting import Drafter
 from batchspec.errors import RequestError
 from batchspec.model.memory import give_back, is_shortage
 from batchspec.request import Intake, NotYet, Request, Where
+from batchspec.sampling import Screened
 from batchspec.scarcity import Scarcity
 from batchspec.scheduler import Scheduler
 from batchspec.sequence import Sequence
@@ -33,8 +34,11 @@ Records = Generator[dict[str, Any], None, None]
 class Runner(Protocol):
     """What the engine asks of a model."""
 
-    def forward(self, plan: StepPlan) -> torch.Tensor:
-        """Return the logits (rows, vocabulary): those of the plan's sampled chunks, then those of its prompt rows."""
+    def forward(self, plan: StepPlan) -> torch.Tensor | Screened:
+        """Return the logits (rows, vocabulary): those of the plan's sampled chunks, then those of its prompt rows.
+
+        Where there are no prompt rows they may be screened.
+        """
 
 
 class GrammarsOfSteps(Grammars, Protocol):

@@ -29,6 +29,7 @@ from batchspec.model.load import LoadedModel, load_model
 from batchspec.model.locate import EMBEDDED_TARGET
 from batchspec.model.memory import free_memory, is_to_be_had
 from batchspec.model.runner import ModelRunner
+from batchspec.model.screening import ScreeningRunner
 from batchspec.model.trust import Trust
 from batchspec.scheduler import Scheduler
 from batchspec.settings import EngineSettings
@@ -194,8 +195,9 @@ def build_engine(
             num_spec_tokens=drafter.num_spec_tokens,
             note=note,
         )
+    screened = loaded.network.screened
     return EngineCore(
-        runner=runner,
+        runner=runner if screened is None else ScreeningRunner(runner, screened),
         tokenizer=loaded.tokenizer,
         scheduler=Scheduler(
             pool=pool,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.sampling import Choices, decide, score_prompt
+from batchspec.sampling import Choices, Screened, decide, score_prompt
 from batchspec.step import StepPlan, TokenMasks, Verdicts
 
 __all__ = ["acceptance_mask", "fetched_together", "judge"]
@@ -17,7 +17,7 @@ __all__ = ["acceptance_mask", "fetched_together", "judge"]
 _Fetched = tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
 
 
-def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None) -> Verdicts:
+def judge(plan: StepPlan, logits: torch.Tensor | Screened, masks: TokenMasks | None = None) -> Verdicts:
     """Choose the target's token for every logit row and compare the drafts with them, for the whole batch at once.
 
     A row has a target if its largest raw logit is finite and the request's parameters leave a token to choose: with
@@ -26,10 +26,11 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
     Args:
         plan: the step that the rows belong to.
         logits: (rows, vocabulary), any floating dtype: for chunk after chunk of ``plan.sampled`` 1 + draft length rows,
-            then for chunk after chunk of ``plan.scored`` its prompt rows.
+            then for chunk after chunk of ``plan.scored`` its prompt rows. Or screened, if there are none of these.
         masks: which tokens the grammars allow; None where no row has one.
     """
-    choices = decide(plan.sampled, logits[: plan.num_sampled_rows], masks)
+    sampled = logits if isinstance(logits, Screened) else logits[: plan.num_sampled_rows]
+    choices = decide(plan.sampled, sampled, masks)
     target_ids, has_target, is_starved = _fetched(choices)
     num_rows = np.array([chunk.num_rows for chunk in plan.sampled], dtype=np.int64)
     firsts = np.cumsum(num_rows) - num_rows
@@ -43,7 +44,7 @@ def judge(plan: StepPlan, logits: torch.Tensor, masks: TokenMasks | None = None)
         num_drafted=num_drafted,
         accepted=accepted,
         logprobs=choices.logprobs,
-        prompt_logprobs=score_prompt(plan, logits),
+        prompt_logprobs={} if isinstance(logits, Screened) else score_prompt(plan, logits),
     )
 
 

@@ -18,9 +18,18 @@ import numpy as np
 import torch
 
 from batchspec.model.matmul import STRIP, multiply_some, pack_strips
-from batchspec.model.threads import together
+from batchspec.threads import together
 
-__all__ = ["PackedLinear", "Room", "RowCounts", "can_pack", "choose_packing", "pack_linear", "row_counts"]
+__all__ = [
+    "PackedLinear",
+    "Room",
+    "RowCounts",
+    "StripLinear",
+    "can_pack",
+    "choose_packing",
+    "pack_linear",
+    "row_counts",
+]
 
 _LARGEST_EXPONENT = 15  # numbers below 2**15 are 16-bit floats
 _ROW_TILE = 16
@@ -76,26 +85,34 @@ class PackedLinear(Protocol):
         """
 
 
-class _Strips:
+class StripLinear:
+    """A weight in strips of outputs, multiplied by our own kernel.
+
+    Attributes:
+        strips: as ``matmul.multiply_some`` takes them.
+        bias: float32 (out features,), or None.
+    """
+
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.out_features, self.in_features = weight.shape
         kept = weight if weight.dtype in (torch.bfloat16, torch.float32) else weight.float()
         numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
-        self._bias = bias
-        self._strips = np.empty((-(-self.out_features // STRIP), self.in_features, STRIP), dtype=numbers.dtype)
+        self.bias = bias
+        self.strips = np.empty((-(-self.out_features // STRIP), self.in_features, STRIP), dtype=numbers.dtype)
         self._is_padded = self.out_features % STRIP > 0
-        self.num_bytes = self._strips.nbytes
-        pack_strips(numbers, self._strips)
+        self.num_bytes = self.strips.nbytes
+        pack_strips(numbers, self.strips)
 
     def __call__(self, rows: torch.Tensor, *, room: Room | None = None) -> torch.Tensor:
-        out = (room or Room()).take(len(rows), len(self._strips) * STRIP)
+        """Multiply, see ``PackedLinear``."""
+        out = (room or Room()).take(len(rows), len(self.strips) * STRIP)
         counter, given, result = np.zeros(1, dtype=np.int64), rows.contiguous().numpy(), out.numpy()
-        is_large = self._strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
+        is_large = self.strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
         num_threads = torch.get_num_threads() if is_large else 1
-        together(num_threads, lambda: multiply_some(counter, given, self._strips, result))
+        together(num_threads, lambda: multiply_some(counter, given, self.strips, result))
         if self._is_padded:
             out = out[:, : self.out_features].contiguous()
-        return out if self._bias is None else out.add_(self._bias)
+        return out if self.bias is None else out.add_(self.bias)
 
 
 class _Half:
@@ -143,7 +160,7 @@ def pack_linear(weight: torch.Tensor, bias: torch.Tensor | None = None, *, packi
     """
     added = None if bias is None else bias.float()
     if packing == "strips":
-        return _Strips(weight, added)
+        return StripLinear(weight, added)
     if packing == "half":
         return _Half(weight, added)
     return _OneDNN(weight, added, dtype=torch.float32 if packing == "full" else torch.bfloat16)

@@ -14,7 +14,7 @@ from batchspec.compiled import compiled, inner
 from batchspec.model.attending.lanes import add_products, after, claim, fetch, spread, store_rows
 from batchspec.model.attending.vectors import FLOATS, INTEGERS, LANES, VECTOR, instruction
 
-__all__ = ["STRIP", "multiply_some", "pack_strips"]
+__all__ = ["STRIP", "multiply_some", "multiply_strip", "pack_strips"]
 
 STRIP = 2 * LANES
 _HIGHEST = 6  # rows at once: their twelve sums, the weights and a factor fill sixteen registers
@@ -49,7 +49,7 @@ def _products(
 
 
 @inner
-def _multiply(
+def multiply_strip(
     height: int, a: Any, a_at: int, a_row: int, w: Any, w_at: int, depth: int, c: Any, c_at: int, c_row: int
 ) -> None:
     """Write the products of rows of ``a`` with a strip into rows of ``c``, some rows at once."""
@@ -99,7 +99,7 @@ def multiply_some(counter: Any, rows: Any, strips: Any, out: Any) -> None:
         begin = task % num_groups * _TASK
         for strip in range(begin, min(begin + _TASK, num_strips)):
             at, c_at = strip * depth * STRIP, first * breadth + strip * STRIP
-            _multiply(count, a, first * depth, depth, w, at, depth, c, c_at, breadth)
+            multiply_strip(count, a, first * depth, depth, w, at, depth, c, c_at, breadth)
         task = claim(counter)
 
 

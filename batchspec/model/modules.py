@@ -22,6 +22,7 @@ class ModuleNetwork:
     """
 
     implementation = "transformers"
+    screened = None
 
     def __init__(self, module: Any):
         self.module = module

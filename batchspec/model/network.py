@@ -8,8 +8,35 @@ import torch
 from batchspec.model.cache import KVCache
 from batchspec.model.linear import RowCounts
 from batchspec.model.paging import Rows
+from batchspec.sampling.screened import Screened
+from batchspec.sampling.simple import SimpleRows
 
-__all__ = ["Network", "Parts"]
+__all__ = ["Network", "Parts", "ScreenedPass"]
+
+
+class ScreenedPass(Protocol):
+    """A forward pass that computes all logits only where they are needed."""
+
+    def __call__(
+        self,
+        token_ids: torch.Tensor,
+        positions: torch.Tensor,
+        *,
+        rows: Rows,
+        cache: KVCache,
+        wanted: torch.Tensor,
+        simple: SimpleRows,
+    ) -> torch.Tensor | Screened:
+        """Return logits in full, which the next pass may overwrite, or screened.
+
+        Args:
+            token_ids: and the next three as in ``Network.forward``.
+            positions: see there.
+            rows: see there.
+            cache: see there.
+            wanted: see there.
+            simple: which of the wanted rows are, and how their tokens are chosen.
+        """
 
 
 class Network(Protocol):
@@ -37,6 +64,10 @@ class Network(Protocol):
 
     @property
     def windows(self) -> tuple[int, ...]: ...  # noqa: D102
+
+    @property
+    def screened(self) -> ScreenedPass | None:
+        """Return the pass that may screen rows; None where that is not exact or saves nothing."""
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from batchspec.model.device.attend import attend_on_device
 from batchspec.model.device.rows import DeviceRows
 from batchspec.model.kernel import attend_some, store
-from batchspec.model.threads import over_rows, together
+from batchspec.threads import over_rows, together
 
 __all__ = ["NO_SINKS", "PackedRows", "Rows", "attend_on_cpu", "attend_paged", "store_on_cpu"]
 

@@ -13,11 +13,15 @@ from batchspec.sampling.logprobs import score_prompt, token_logprobs
 from batchspec.sampling.noise import gumbel_noise, noise_key
 from batchspec.sampling.processing import process, warp
 from batchspec.sampling.rows import Row, is_plain, rows_to_process
+from batchspec.sampling.screened import Screened
+from batchspec.sampling.simple import SimpleRows, simple_rows
 from batchspec.sampling.truncation import truncate
 
 __all__ = [
     "Choices",
     "Row",
+    "Screened",
+    "SimpleRows",
     "choose",
     "decide",
     "gumbel_noise",
@@ -26,6 +30,7 @@ __all__ = [
     "process",
     "rows_to_process",
     "score_prompt",
+    "simple_rows",
     "token_logprobs",
     "truncate",
     "warp",

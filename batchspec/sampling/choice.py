@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from batchspec.sampling.draw import draw, draw_on_device
 from batchspec.sampling.largest import largest
@@ -16,6 +17,7 @@ from batchspec.sampling.moving import beside
 from batchspec.sampling.noise import noise_key
 from batchspec.sampling.processing import process, warp
 from batchspec.sampling.rows import Row, rows_to_process
+from batchspec.sampling.screened import Screened
 from batchspec.sequence import TokenLogprobs
 from batchspec.step import Chunk, TokenMasks
 
@@ -46,27 +48,28 @@ def choose(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
     return decide(chunks, logits, masks).target_ids
 
 
-def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None = None) -> Choices:
+def decide(chunks: Many[Chunk], logits: torch.Tensor | Screened, masks: TokenMasks | None = None) -> Choices:
     """Choose the target's token for every row.
 
     Args:
         chunks: the sampled chunks, in the order of their rows.
-        logits: (rows, vocabulary), any floating dtype.
+        logits: (rows, vocabulary), any floating dtype; or screened, which leaves fewer rows to choose in.
         masks: the grammars' masks; None where no row has one.
     """
-    target_ids, is_finite = largest(logits)
+    target_ids, is_finite, full, places = _opened(logits)
     has_target = is_finite.clone()
     logprobs: dict[int, TokenLogprobs] = {}
-    rows = list(rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist())))
-    simple = [row for row in rows if row.is_simple]
+    rows = rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist()))
+    left = [row for row in rows if places[row.number] >= 0]
+    simple = [row for row in left if row.is_simple]
     if simple:
-        target_ids[_numbers(simple, logits)] = _draw_simple(simple, logits)
-    others = [row for row in rows if not row.is_simple]
-    size = max(1, _BLOCK_SIZE // logits.shape[-1])
+        target_ids[_numbers(simple, full)] = _draw_simple(simple, full, places)
+    others = [row for row in left if not row.is_simple]
+    size = max(1, _BLOCK_SIZE // full.shape[-1])
     for start in range(0, len(others), size):
         block = others[start : start + size]
-        numbers = _numbers(block, logits)
-        processed = process(block, logits, masks=masks)
+        numbers = _numbers(block, full)
+        processed = process(block, _picked(block, full, places), masks=masks)
         best, is_left = largest(processed)
         has_target[numbers] &= is_left
         target_ids[numbers] = _draw(block, processed, best=best)
@@ -76,26 +79,39 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor, masks: TokenMasks | None =
     return Choices(target_ids=target_ids, has_target=has_target, is_starved=is_starved, logprobs=logprobs)
 
 
+def _opened(logits: torch.Tensor | Screened) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, NDArray[np.int64]]:
+    """Return tokens by the largest logit, whether that is finite, the rows in full and where in these each row is."""
+    if not isinstance(logits, Screened):
+        return *largest(logits), logits, np.arange(len(logits))
+    target_ids, is_finite = logits.target_ids.clone(), torch.ones(len(logits.places), dtype=torch.bool)
+    in_full = torch.from_numpy(logits.places >= 0)
+    target_ids[in_full], is_finite[in_full] = largest(logits.full)
+    return target_ids, is_finite, logits.full, logits.places
+
+
 def _numbers(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
     return beside(logits, np.array([row.number for row in rows], dtype=np.int64))
 
 
-def _draw_simple(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
-    """Return int64 (rows,) drawn from the raw logits (all rows, vocabulary), of which only the temperature matters."""
-    if logits.device.type != "cpu":
-        size = max(1, _BLOCK_SIZE // logits.shape[-1])
+def _picked(rows: Many[Row], full: torch.Tensor, places: NDArray[np.int64]) -> torch.Tensor:
+    """Return the logits (rows, vocabulary) of rows."""
+    chosen = places[[row.number for row in rows]]
+    return full if len(chosen) == len(full) else full[beside(full, chosen)]
+
+
+def _draw_simple(rows: Many[Row], full: torch.Tensor, places: NDArray[np.int64]) -> torch.Tensor:
+    """Return int64 (rows,) drawn from the raw logits, of which only the temperature matters."""
+    if full.device.type != "cpu":
+        size = max(1, _BLOCK_SIZE // full.shape[-1])
         blocks = [rows[first : first + size] for first in range(0, len(rows), size)]
-        return torch.cat(
-            [_gumbel_max(block, warp(block, logits[_numbers(block, logits)].double())) for block in blocks]
-        )
-    numbers = _numbers(rows, logits)
+        return torch.cat([_gumbel_max(block, warp(block, _picked(block, full, places).double())) for block in blocks])
+    logits = _picked(rows, full, places)
     if logits.dtype not in (torch.float32, torch.float64):
-        logits, numbers = logits[numbers].float(), torch.arange(len(rows))
+        logits = logits.float()
     best, _ = largest(logits)
-    highest = logits[torch.arange(len(logits)), best].double()[numbers]
+    highest = logits[torch.arange(len(logits)), best].double().numpy()
     temperature = np.array([row.sampling.temperature for row in rows])
-    drawn = draw(logits.numpy(), numbers.numpy(), highest.numpy(), temperature, np.array(_keys(rows), dtype=np.uint64))
-    return torch.from_numpy(drawn)
+    return draw(logits, highest=highest, temperature=temperature, keys=np.array(_keys(rows), dtype=np.uint64))
 
 
 def _draw(rows: Many[Row], processed: torch.Tensor, *, best: torch.Tensor) -> torch.Tensor:
@@ -116,9 +132,8 @@ def _gumbel_max(rows: Many[Row], warped: torch.Tensor) -> torch.Tensor:
     """Return int64 (rows,) drawn from float64 logits (rows, vocabulary), of which the largest of each row is 0."""
     if warped.device.type != "cpu":
         return draw_on_device(warped, _keys(rows))
-    zeros, ones = np.zeros(len(rows)), np.ones(len(rows))
     keys = np.array(_keys(rows), dtype=np.uint64)
-    return torch.from_numpy(draw(warped.numpy(), np.arange(len(rows)), zeros, ones, keys))
+    return draw(warped, highest=np.zeros(len(rows)), temperature=np.ones(len(rows)), keys=keys)
 
 
 def _keys(rows: Many[Row]) -> list[int]:

@@ -6,60 +6,102 @@ from typing import Any
 import numpy as np
 import torch
 
-from batchspec.compiled import compiled
+from batchspec.compiled import compiled, inner
 from batchspec.sampling.moving import beside
 from batchspec.sampling.noise import gumbel_noise
+from batchspec.threads import over_rows
 
-__all__ = ["draw", "draw_on_device"]
+__all__ = ["draw", "draw_on_device", "least_bits", "noise", "noise_bits", "reaches"]
 
 _NOISE_RANGE = 42.0  # the noise lies in (-3.7, 37): a token further below the maximum than this cannot win
 
-_MOST_NOISE = 37.0
+_BLOCK = 64  # tokens that are looked at together first
+_WORTH_THREADS = 1 << 17  # tokens, half a millisecond
+_ONE = 2.0**52  # of noise bits
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _S12, _S27, _S30, _S31 = np.uint64(12), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
-@compiled()
-def _uniform(key: Any, token: int) -> float:
-    """Return the number in (0, 1) of a key and a vocabulary id, as ``noise.gumbel_noise`` makes it."""
+@inner
+def noise_bits(key: Any, token: int) -> Any:
+    """Return the 52 bits of a key and a vocabulary id, from which ``noise.gumbel_noise`` makes the noise."""
     bits = key + _GOLDEN * np.uint64(token + 1)
     bits = (bits ^ (bits >> _S30)) * _FIRST
     bits = (bits ^ (bits >> _S27)) * _SECOND
     bits = bits ^ (bits >> _S31)
-    return (np.float64(bits >> _S12) + 0.5) * 2.0**-52
+    return bits >> _S12
 
 
-@compiled()
-def draw(logits: Any, rows: Any, highest: Any, temperature: Any, keys: Any) -> Any:
-    """Return int64 (drawn rows,): the first token with the largest ``(logit - highest) / temperature + noise`` of each.
+@inner
+def noise(bits: Any) -> float:
+    """Return -log(-log(u)) of the number u in (0, 1) that bits stand for."""
+    return -math.log(-math.log((np.float64(bits) + 0.5) * 2.0**-52))
 
-    The noise -log(-log(u)) of a uniform u is at most -log(1 - u), since -log(u) >= 1 - u. So a token whose 1 - u is
-    above exp(scaled logit - best) cannot beat the best so far, and its two logarithms are spared.
+
+@inner
+def least_bits(lead: float) -> Any:
+    """Return bits that the noise has at least if it is more than minus ``lead``.
+
+    The noise of u is at most -log(1 - u), since -log(u) >= 1 - u. So it is more than -lead only where 1 - u is below
+    exp(lead); the bits are taken a little lower, for what rounding may do.
+    """
+    share = 1.000001 * math.exp(min(0.0, lead))
+    return np.uint64(max(0.0, math.floor((1.0 - share) * _ONE) - 2.0)) if share < 1.0 else np.uint64(0)
+
+
+@inner
+def reaches(key: Any, first: int, last: int, least: Any) -> bool:
+    """Return whether a token of a range has at least such bits."""
+    count = 0
+    for token in range(first, last):
+        count += noise_bits(key, token) >= least
+    return count > 0
+
+
+@compiled(nogil=True)
+def _draw_some(logits: Any, tops: Any, highest: Any, temperature: Any, keys: Any, chosen: Any) -> None:
+    """Write what ``draw`` returns, given the largest logit of every block of tokens, (rows, blocks)."""
+    for i in range(len(logits)):
+        row, best = logits[i], -np.inf
+        for block in range(tops.shape[1]):
+            first, last = block * _BLOCK, min((block + 1) * _BLOCK, len(row))
+            lead = (np.float64(tops[i, block]) - highest[i]) / temperature[i] - best
+            if not reaches(keys[i], first, last, least_bits(lead)):
+                continue
+            for token in range(first, last):
+                scaled = (np.float64(row[token]) - highest[i]) / temperature[i]
+                bits = noise_bits(keys[i], token)
+                if scaled == -np.inf or bits < least_bits(scaled - best):
+                    continue
+                perturbed = scaled + noise(bits)
+                if perturbed > best:
+                    best, chosen[i] = perturbed, token
+
+
+def draw(logits: torch.Tensor, *, highest: Any, temperature: Any, keys: Any) -> torch.Tensor:
+    """Return int64 (rows,): the first token with the largest ``(logit - highest) / temperature + noise`` of each.
 
     Args:
-        logits: float32 or float64 (rows, vocabulary), minus infinity where a token is removed.
-        rows: int64 (drawn rows,), which of them to draw from.
-        highest: float64 (drawn rows,), the largest logit of each, so that nothing overflows.
-        temperature: float64 (drawn rows,), above 0.
-        keys: uint64 (drawn rows,), from ``noise.noise_key``.
+        logits: float32 or float64 (rows, vocabulary) on the CPU, minus infinity where a token is removed.
+        highest: float64 (rows,), the largest logit of each, so that nothing overflows.
+        temperature: float64 (rows,), above 0.
+        keys: uint64 (rows,), from ``noise.noise_key``.
     """
-    chosen = np.zeros(len(rows), dtype=np.int64)
-    for i in range(len(rows)):
-        row = logits[rows[i]]
-        best = -np.inf
-        for token in range(len(row)):
-            scaled = (np.float64(row[token]) - highest[i]) / temperature[i]
-            if scaled + _MOST_NOISE < best or scaled == -np.inf:
-                continue
-            uniform = _uniform(keys[i], token)
-            if 1.0 - uniform > math.exp(min(0.0, scaled - best)) * 1.000001:
-                continue
-            perturbed = scaled - math.log(-math.log(uniform))
-            if perturbed > best:
-                best, chosen[i] = perturbed, token
-    return chosen
+    num_rows, num_tokens = logits.shape
+    whole = num_tokens - num_tokens % _BLOCK
+    parts = [logits[:, :whole].reshape(num_rows, whole // _BLOCK, _BLOCK).amax(dim=-1)] if whole else []
+    if whole < num_tokens:
+        parts.append(logits[:, whole:].amax(dim=-1, keepdim=True))
+    tops, numbers = torch.cat(parts, dim=-1).numpy(), logits.numpy()
+    chosen = np.zeros(num_rows, dtype=np.int64)
+
+    def work(part: slice) -> None:
+        _draw_some(numbers[part], tops[part], highest[part], temperature[part], keys[part], chosen[part])
+
+    over_rows(torch.get_num_threads() if numbers.size >= _WORTH_THREADS else 1, num_rows, work)
+    return torch.from_numpy(chosen)
 
 
 def draw_on_device(logits: torch.Tensor, keys: list[int]) -> torch.Tensor:

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence as Many
 
-import numpy as np
 import torch
 
 from batchspec.sampling.constraints import remove_forbidden
-from batchspec.sampling.moving import beside
 from batchspec.sampling.penalties import add_bias, apply_penalties
 from batchspec.sampling.rows import Row
 from batchspec.sampling.truncation import scale, truncate
@@ -19,11 +17,11 @@ def process(rows: Many[Row], logits: torch.Tensor, *, masks: TokenMasks | None =
     """Return float64 (rows, vocabulary): everything but temperature and truncation applied.
 
     Args:
-        rows: which of the logits, and what they continue.
-        logits: (all rows, vocabulary), the model's own, any floating dtype; stays as it is.
+        rows: what they continue.
+        logits: (rows, vocabulary), the model's own, any floating dtype; stays as it is.
         masks: the grammars' masks of the whole step.
     """
-    block = logits[beside(logits, np.array([row.number for row in rows], dtype=np.int64))].double()
+    block = logits.to(torch.float64, copy=True)
     remove_forbidden(block, rows, masks=masks)
     add_bias(block, rows)
     apply_penalties(block, rows)

@@ -11,7 +11,7 @@ from batchspec.params import SamplingParams
 from batchspec.sequence import Sequence
 from batchspec.step import Chunk
 
-__all__ = ["Row", "is_plain", "rows_to_process"]
+__all__ = ["Row", "is_plain", "is_simple", "rows_to_process"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,7 @@ class Row:
     @property
     def is_simple(self) -> bool:
         """Whether a token is drawn from the raw logits, divided by the temperature and nothing else."""
-        sampling = self.sampling
-        is_whole = not sampling.top_k and sampling.top_p >= 1 and not sampling.min_p
-        return sampling.temperature > 0 and is_whole and not self.is_masked and _is_unprocessed(self.sequence)
+        return not self.is_masked and is_simple(self.sequence)
 
     @property
     def sampling(self) -> SamplingParams:
@@ -85,6 +83,13 @@ def _is_unprocessed(sequence: Sequence) -> bool:
 def is_plain(sequence: Sequence) -> bool:
     """Whether the largest raw logit is all that the sequence's rows need from now on, unless a grammar masks them."""
     return sequence.sampling.temperature == 0 and _is_unprocessed(sequence)
+
+
+def is_simple(sequence: Sequence) -> bool:
+    """Whether the sequence's rows draw from raw logits over a temperature from now on, unless a grammar masks them."""
+    sampling = sequence.sampling
+    is_whole = not sampling.top_k and sampling.top_p >= 1 and not sampling.min_p
+    return sampling.temperature > 0 and is_whole and _is_unprocessed(sequence)
 
 
 def rows_to_process(chunks: Many[Chunk], *, masked: Set[int]) -> Iterator[Row]:

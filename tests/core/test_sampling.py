@@ -138,8 +138,21 @@ def test_extremes_of_the_noise_are_finite_and_within_the_range_of_the_filter() -
     assert -3.7 < lowest < -3.5
     assert 36 < highest < 37
     assert highest - lowest < drawing._NOISE_RANGE
-    assert highest < drawing._MOST_NOISE
     assert lowest < noise(1 << 63) < highest
+
+
+@pytest.mark.parametrize("token", [1, 64, 1000])
+@pytest.mark.parametrize("bits", [MASK64, MASK64 - (1 << 20), MASK64 >> 1, 3 << 62])
+def test_noise_decides_however_far_below_the_largest_logit_a_token_is(bits: int, token: int) -> None:
+    key = (unmixed(bits) - GOLDEN * (token + 1)) & MASK64
+    noise = gumbel_noise(torch.full((2,), signed(key)), torch.tensor([0, token]))
+    for nearer, expected in ((1e-9, token), (-1e-9, 0)):
+        logits = torch.full((1, 1500), -torch.inf, dtype=torch.float64)
+        logits[0, 0], logits[0, token] = 0.0, noise[0] - noise[1] + nearer
+        top = logits.max().item()
+        ones = np.ones(1)
+        drawn = drawing.draw(logits, highest=ones * top, temperature=ones, keys=np.array([key], dtype=np.uint64))
+        assert drawn.tolist() == [expected]
 
 
 def unfiltered(chunks: list[Chunk], logits: torch.Tensor) -> torch.Tensor:

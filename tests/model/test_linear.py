@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from batchspec.model.linear import Room, can_pack, choose_packing, pack_linear, row_counts
-from batchspec.model.threads import over_rows
+from batchspec.threads import over_rows
 
 PACKINGS = ["strips", "half", "full", "bfloat16"]
 MOST_ROWS = 300

@@ -24,10 +24,10 @@ def test_the_draw_is_the_largest_logit_plus_noise(seed: int, spread: float, size
     expected = (logits + gumbel_noise(key, torch.arange(size)[None].expand(3, -1))).argmax(dim=-1)
     numbers = np.array(keys, dtype=np.uint64)
     zeros, ones = np.zeros(3), np.ones(3)
-    assert draw(logits.numpy(), np.arange(3), zeros, ones, numbers).tolist() == expected.tolist()
-    shifted = (logits * 0.7 + 1.5).numpy()
-    again = draw(shifted, np.array([2, 0]), zeros[:2] + 1.5, ones[:2] * 0.7, numbers[[2, 0]]).tolist()
-    assert again == expected[[2, 0]].tolist()
+    assert draw(logits, highest=zeros, temperature=ones, keys=numbers).tolist() == expected.tolist()
+    shifted = logits[[2, 0]] * 0.7 + 1.5
+    again = draw(shifted, highest=zeros[:2] + 1.5, temperature=ones[:2] * 0.7, keys=numbers[[2, 0]])
+    assert again.tolist() == expected[[2, 0]].tolist()
     assert draw_on_device(logits, keys).tolist() == expected.tolist()
 
 

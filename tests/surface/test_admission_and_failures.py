@@ -34,7 +34,7 @@ def test_few_prompt_rows_are_computed_in_one_step(monkeypatch: pytest.MonkeyPatc
     rows: list[int] = []
     forward = engine.runner.forward
 
-    def counted(plan: Any) -> torch.Tensor:
+    def counted(plan: Any) -> Any:
         rows.append(sum(chunk.num_prompt_rows for chunk in plan.chunks))
         return forward(plan)
 

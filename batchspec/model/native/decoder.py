@@ -12,8 +12,11 @@ from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
+from batchspec.model.network import ScreenedPass
 from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Rows, attend_on_cpu, store_on_cpu
-from batchspec.model.threads import over_rows
+from batchspec.sampling.screened import Screened
+from batchspec.sampling.simple import SimpleRows
+from batchspec.threads import over_rows
 
 __all__ = ["Decoder"]
 
@@ -51,12 +54,18 @@ class Decoder:
     @property
     def weight_bytes(self) -> int:
         """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
-        return sum(linear.num_bytes for linear in self._linears())
+        screen = self.weights.screen
+        return sum(linear.num_bytes for linear in self._linears()) + (0 if screen is None else screen.num_bytes)
 
     @property
     def windows(self) -> tuple[int, ...]:
         """Positions that each layer sees, 0 for all."""
         return self.shape.windows
+
+    @property
+    def screened(self) -> ScreenedPass | None:
+        """The pass that may screen rows, see ``Network``."""
+        return None if self.weights.screen is None else self._screened
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""
@@ -72,6 +81,33 @@ class Decoder:
         wanted: torch.Tensor,
     ) -> torch.Tensor:
         """Return float32 logits (wanted rows, vocabulary); arguments as in ``Network.forward``."""
+        return self._logits_of(self._states(token_ids, positions, rows=rows, cache=cache, wanted=wanted))
+
+    def _screened(
+        self,
+        token_ids: torch.Tensor,
+        positions: torch.Tensor,
+        *,
+        rows: Rows,
+        cache: KVCache,
+        wanted: torch.Tensor,
+        simple: SimpleRows,
+    ) -> torch.Tensor | Screened:
+        states, screen = self._states(token_ids, positions, rows=rows, cache=cache, wanted=wanted), self.weights.screen
+        if screen is None or not screen.is_worth_it():
+            return self._logits_of(states)
+        alone = simple.is_simple & screen.is_calm(states)
+        target_ids, places = np.zeros(len(states), dtype=np.int64), np.full(len(states), -1, dtype=np.int64)
+        target_ids[alone] = screen(states[alone], temperature=simple.temperature[alone], keys=simple.keys[alone])
+        others = states[~alone]
+        places[~alone] = np.arange(len(others))
+        full = self._logits_of(others) if len(others) else torch.empty(0, self.weights.head.out_features)
+        return Screened(target_ids=torch.from_numpy(target_ids), full=full, places=places)
+
+    def _states(
+        self, token_ids: torch.Tensor, positions: torch.Tensor, *, rows: Rows, cache: KVCache, wanted: torch.Tensor
+    ) -> Floats:
+        """Return float32 (wanted rows, hidden), what the head multiplies."""
         shape, weights, rows = self.shape, self.weights, cast(PackedRows, rows)
         turns = {rotary: turn(positions) for rotary, turn in self._turns.items()}
         embedded = torch.nn.functional.embedding(token_ids, weights.embedding).float()
@@ -87,10 +123,12 @@ class Decoder:
             update = self._attend(number, layer, heads, rows=seeing, cache=cache)
             normed = self._add(stream, update, layer.attention_out_norm, layer.feed_norm)
             update, update_norm = self._feed(layer, normed), layer.feed_out_norm
-        normed = self._add(stream, update, update_norm, weights.norm)
-        logits = weights.head(torch.from_numpy(normed), room=self._logits)
-        if shape.final_softcap:
-            cap(logits.view(-1).numpy(), shape.final_softcap)
+        return self._add(stream, update, update_norm, weights.norm)
+
+    def _logits_of(self, states: Floats) -> torch.Tensor:
+        logits = self.weights.head(torch.from_numpy(states), room=self._logits)
+        if self.shape.final_softcap:
+            cap(logits.view(-1).numpy(), self.shape.final_softcap)
         return logits
 
     def _linears(self) -> list[PackedLinear]:

@@ -1,0 +1,121 @@
+"""The token that a row chooses, without computing all of its logits in float32."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from batchspec.model.matmul import STRIP
+from batchspec.model.screening.kernel import GROUP, screen_some
+from batchspec.model.screening.packing import pack_integers
+from batchspec.model.screening.settling import settle_some
+from batchspec.threads import together
+
+__all__ = ["Screen"]
+
+_ROWS_AT_ONCE = 1 << 12  # of the weight, a whole number of strips
+_MOST = 2**15 - 2  # of a row's integers, one less than int16 holds for what rounding adds
+_UP = 1.00001
+_CALM = 1e-18, 1e18  # between which a row's largest number has to be, for no product to be out of float32's range
+_CROWD = 1 / 8  # share of the strips that have to be multiplied, above which integers save nothing
+_PAUSE = 64  # calls, after which it is tried again
+
+
+class Screen:
+    """A weight without bias that tells which output of a row is chosen, exactly as all logits would.
+
+    With weights w = u q + r, u a unit and q integers up to 127, and a row x = v p + d in the same way, w . x differs
+    from u v (q . p), which integers give exactly, by (u q) . d + r . x; by the inequality of Cauchy and Schwarz that is
+    at most |u q| |d| + |r| |x|. Sums in float32 are off by at most n 2**-24 of |w| |x| for n inputs to first order
+    (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1); twice that is added.
+
+    Attributes:
+        num_bytes: of the integers and what belongs to them.
+        num_tried: strips that the last call had to multiply in float32, over all rows.
+
+    Args:
+        weight: (outputs, inputs), any floating dtype; not kept.
+        strips: the same weight as ``matmul.multiply_some`` takes it; shared.
+
+    Raises:
+        ValueError: a weight is infinite, not a number or out of all proportion.
+    """
+
+    def __init__(self, weight: torch.Tensor, strips: NDArray[Any]):
+        num_outputs, num_inputs = weight.shape
+        self._num_outputs = num_outputs
+        self._strips = strips
+        self._depth = -(-num_inputs // GROUP) * GROUP
+        self._packed = np.zeros((len(strips), self._depth // 2, STRIP, 2), dtype=np.int8)
+        self._measures = np.zeros((len(strips), 3, STRIP), dtype=np.float32)
+        self._measures[:, 1] = np.inf  # what is left of the last strip stays without limits
+        self._pause = 0
+        self.num_tried = 0
+        self._edges = np.empty(0, dtype=np.float32)
+        self.num_bytes = self._packed.nbytes + self._measures.nbytes
+        error_share = (num_inputs + 16) * 2.0**-23
+        for first in range(0, num_outputs, _ROWS_AT_ONCE):
+            rows = weight[first : first + _ROWS_AT_ONCE].float().numpy()
+            part = slice(first // STRIP, first // STRIP + -(-len(rows) // STRIP))
+            if not pack_integers(rows, self._packed[part], self._measures[part], error_share):
+                raise ValueError("weights that are no usual numbers")
+
+    def is_worth_it(self) -> bool:
+        """Return whether few products had to be computed in float32 of late; each call counts as one."""
+        self._pause = max(0, self._pause - 1)
+        return not self._pause
+
+    def is_calm(self, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return bool (rows,): which rows can be screened, being finite and of a usual size."""
+        highest = np.abs(rows).max(axis=1, initial=0.0)
+        calm: NDArray[np.bool_] = (highest >= _CALM[0]) & (highest <= _CALM[1])
+        return calm
+
+    def __call__(
+        self, rows: NDArray[np.float32], *, temperature: NDArray[np.float64], keys: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """Return int64 (rows,): the first of each row's largest outputs, or what is drawn from them.
+
+        Args:
+            rows: float32 (rows, inputs), all calm.
+            temperature: float64 (rows,), 0 for the largest.
+            keys: uint64 (rows,), of the noise.
+        """
+        integers, row_measures = self._integers(rows)
+        edges = self._room(len(rows))
+        found, tried = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        counters = np.zeros((2, 1), dtype=np.int64)
+        num_threads = torch.get_num_threads()
+        together(
+            num_threads,
+            lambda: screen_some(counters[0], integers, row_measures, self._packed, self._measures, edges),
+        )
+        together(
+            min(num_threads, len(rows)),
+            lambda: settle_some(
+                counters[1], rows, self._strips, edges, self._num_outputs, temperature, keys, found, tried
+            ),
+        )
+        self.num_tried = int(tried.sum())
+        if self.num_tried > _CROWD * len(self._strips) * len(rows):
+            self._pause = _PAUSE
+        return found
+
+    def _integers(self, rows: NDArray[np.float32]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+        """Return int16 (rows, inputs) and float32 (rows, 3): unit, length and rest of each row."""
+        most = min(_MOST, (2**31 - 1) // (127 * self._depth) - 1)  # whose sums are no more than int32 holds
+        units = (np.abs(rows).max(axis=1, keepdims=True) / most).astype(np.float32)
+        numbers = np.rint(rows / units)
+        integers = np.zeros((len(rows), self._depth), dtype=np.int16)
+        integers[:, : rows.shape[1]] = numbers
+        wide = rows.astype(np.float64)
+        lengths = [np.linalg.norm(part, axis=1) * _UP for part in (wide, wide - numbers.astype(np.float64) * units)]
+        return integers, np.column_stack((units, *lengths)).astype(np.float32)
+
+    def _room(self, num_rows: int) -> NDArray[np.float32]:
+        """Return float32 (rows, strips, 2), the same memory again and again."""
+        size = num_rows * len(self._strips) * 2
+        if self._edges.size < size:
+            self._edges = np.empty(size, dtype=np.float32)
+        return self._edges[:size].reshape(num_rows, len(self._strips), 2)
