@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.sampling.draw import draw, draw_on_device
+from batchspec.sampling.draw import draw_on_device
 from batchspec.sampling.largest import largest
 from batchspec.sampling.logprobs import token_logprobs
 from batchspec.sampling.moving import beside
-from batchspec.sampling.noise import noise_key
+from batchspec.sampling.on_cpu import draw_rows, draw_warped, keys_of
 from batchspec.sampling.processing import process, warp
 from batchspec.sampling.rows import Row, rows_to_process
 from batchspec.sampling.screened import Screened
@@ -61,18 +61,22 @@ def decide(chunks: Many[Chunk], logits: torch.Tensor | Screened, masks: TokenMas
     logprobs: dict[int, TokenLogprobs] = {}
     rows = rows_to_process(chunks, masked=set() if masks is None else set(masks.rows.tolist()))
     left = [row for row in rows if places[row.number] >= 0]
-    simple = [row for row in left if row.is_simple]
-    if simple:
-        target_ids[_numbers(simple, full)] = _draw_simple(simple, full, places)
-    others = [row for row in left if not row.is_simple]
+    on_cpu = full.device.type == "cpu"
+    if on_cpu:
+        left = [row for row in left if is_finite[row.number]]
+    raw = [row for row in left if (row.is_raw if on_cpu else row.is_simple)]
+    others = [row for row in left if not (row.is_raw if on_cpu else row.is_simple)]
     size = max(1, _BLOCK_SIZE // full.shape[-1])
+    for start in range(0, len(raw), size):
+        block = raw[start : start + size]
+        target_ids[_numbers(block, full)] = _draw_raw(block, _picked(block, full, places))
     for start in range(0, len(others), size):
         block = others[start : start + size]
         numbers = _numbers(block, full)
         processed = process(block, _picked(block, full, places), masks=masks)
         best, is_left = largest(processed)
         has_target[numbers] &= is_left
-        target_ids[numbers] = _draw(block, processed, best=best)
+        target_ids[numbers] = _draw(block, processed, best=best, is_left=is_left)
         if any(row.sampling.logprobs is not None for row in block):
             logprobs |= _tell(block, processed, target_ids[numbers].tolist(), has_target[numbers].tolist())
     is_starved = is_finite & ~has_target
@@ -99,47 +103,32 @@ def _picked(rows: Many[Row], full: torch.Tensor, places: NDArray[np.int64]) -> t
     return full if len(chosen) == len(full) else full[beside(full, chosen)]
 
 
-def _draw_simple(rows: Many[Row], full: torch.Tensor, places: NDArray[np.int64]) -> torch.Tensor:
-    """Return int64 (rows,) drawn from the raw logits, of which only the temperature matters."""
-    if full.device.type != "cpu":
-        size = max(1, _BLOCK_SIZE // full.shape[-1])
-        blocks = [rows[first : first + size] for first in range(0, len(rows), size)]
-        return torch.cat([_gumbel_max(block, warp(block, _picked(block, full, places).double())) for block in blocks])
-    logits = _picked(rows, full, places)
-    if logits.dtype not in (torch.float32, torch.float64):
-        logits = logits.float()
-    best, _ = largest(logits)
-    highest = logits[torch.arange(len(logits)), best].double().numpy()
-    temperature = np.array([row.sampling.temperature for row in rows])
-    return draw(logits, highest=highest, temperature=temperature, keys=np.array(_keys(rows), dtype=np.uint64))
+def _draw_raw(rows: Many[Row], logits: torch.Tensor) -> torch.Tensor:
+    """Return int64 (rows,) drawn from raw logits (rows, vocabulary): by temperature and truncation alone."""
+    if logits.device.type != "cpu":
+        return draw_on_device(warp(rows, logits.double()), keys_of(rows))
+    return draw_rows(rows, logits if logits.dtype in (torch.float32, torch.float64) else logits.float())
 
 
-def _draw(rows: Many[Row], processed: torch.Tensor, *, best: torch.Tensor) -> torch.Tensor:
-    """Return int64 (rows,) chosen from the processed logits, which become those of the final distribution, in place."""
-    places = [i for i, row in enumerate(rows) if row.sampling.temperature > 0]
-    if not places:
-        return best
-    index = beside(processed, np.array(places, dtype=np.int64))
-    sampled = [rows[i] for i in places]
-    warped = warp(sampled, processed if len(places) == len(rows) else processed[index])
-    chosen = best.index_copy(0, index, _gumbel_max(sampled, warped))
-    if any(row.sampling.logprobs is not None for row in sampled):
-        processed[index] = warped
+def _draw(rows: Many[Row], processed: torch.Tensor, *, best: torch.Tensor, is_left: torch.Tensor) -> torch.Tensor:
+    """Return int64 (rows,) chosen from the processed logits.
+
+    On the CPU those of rows that are told about become the logits of their final distribution, in place, elsewhere
+    those of all rows that draw.
+    """
+    on_cpu = processed.device.type == "cpu"
+    chosen = best.clone()
+    warm = [i for i, row in enumerate(rows) if row.sampling.temperature > 0]
+    quick = [i for i in warm if on_cpu and rows[i].sampling.logprobs is None and is_left[i]]
+    if quick:
+        chosen[quick] = draw_rows([rows[i] for i in quick], processed[quick])
+    others = [i for i in warm if not on_cpu or rows[i].sampling.logprobs is not None]
+    if others:
+        index = beside(processed, np.array(others, dtype=np.int64))
+        sampled = [rows[i] for i in others]
+        processed[index] = warped = warp(sampled, processed[index])
+        chosen[index] = draw_warped(sampled, warped) if on_cpu else draw_on_device(warped, keys_of(sampled))
     return chosen
-
-
-def _gumbel_max(rows: Many[Row], warped: torch.Tensor) -> torch.Tensor:
-    """Return int64 (rows,) drawn from float64 logits (rows, vocabulary), of which the largest of each row is 0."""
-    if warped.device.type != "cpu":
-        return draw_on_device(warped, _keys(rows))
-    keys = np.array(_keys(rows), dtype=np.uint64)
-    return draw(warped, highest=np.zeros(len(rows)), temperature=np.ones(len(rows)), keys=keys)
-
-
-def _keys(rows: Many[Row]) -> list[int]:
-    return [
-        noise_key(seed=row.sampling.seed, sample_index=row.sequence.sample_index, position=row.position) for row in rows
-    ]
 
 
 def _tell(

@@ -7,15 +7,15 @@ import numpy as np
 import torch
 
 from batchspec.compiled import compiled, inner
+from batchspec.sampling.blocks import BLOCK, block_tops
 from batchspec.sampling.moving import beside
 from batchspec.sampling.noise import gumbel_noise
 from batchspec.threads import over_rows
 
-__all__ = ["draw", "draw_on_device", "least_bits", "noise", "noise_bits", "reaches"]
+__all__ = ["draw", "draw_among", "draw_on_device", "least_bits", "noise", "noise_bits", "reaches"]
 
 _NOISE_RANGE = 42.0  # the noise lies in (-3.7, 37): a token further below the maximum than this cannot win
 
-_BLOCK = 64  # tokens that are looked at together first
 _WORTH_THREADS = 1 << 17  # tokens, half a millisecond
 _ONE = 2.0**52  # of noise bits
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -66,7 +66,7 @@ def _draw_some(logits: Any, tops: Any, highest: Any, temperature: Any, keys: Any
     for i in range(len(logits)):
         row, best = logits[i], -np.inf
         for block in range(tops.shape[1]):
-            first, last = block * _BLOCK, min((block + 1) * _BLOCK, len(row))
+            first, last = block * BLOCK, min((block + 1) * BLOCK, len(row))
             lead = (np.float64(tops[i, block]) - highest[i]) / temperature[i] - best
             if not reaches(keys[i], first, last, least_bits(lead)):
                 continue
@@ -89,18 +89,39 @@ def draw(logits: torch.Tensor, *, highest: Any, temperature: Any, keys: Any) -> 
         temperature: float64 (rows,), above 0.
         keys: uint64 (rows,), from ``noise.noise_key``.
     """
-    num_rows, num_tokens = logits.shape
-    whole = num_tokens - num_tokens % _BLOCK
-    parts = [logits[:, :whole].reshape(num_rows, whole // _BLOCK, _BLOCK).amax(dim=-1)] if whole else []
-    if whole < num_tokens:
-        parts.append(logits[:, whole:].amax(dim=-1, keepdim=True))
-    tops, numbers = torch.cat(parts, dim=-1).numpy(), logits.numpy()
-    chosen = np.zeros(num_rows, dtype=np.int64)
+    tops, numbers = block_tops(logits).numpy(), logits.numpy()
+    chosen = np.zeros(len(numbers), dtype=np.int64)
 
     def work(part: slice) -> None:
         _draw_some(numbers[part], tops[part], highest[part], temperature[part], keys[part], chosen[part])
 
-    over_rows(torch.get_num_threads() if numbers.size >= _WORTH_THREADS else 1, num_rows, work)
+    over_rows(torch.get_num_threads() if numbers.size >= _WORTH_THREADS else 1, len(numbers), work)
+    return torch.from_numpy(chosen)
+
+
+@compiled(nogil=True)
+def _draw_among(scaled: Any, ids: Any, keys: Any, chosen: Any) -> None:
+    for i in range(len(scaled)):
+        best = -np.inf
+        for place in range(scaled.shape[1]):
+            bits = noise_bits(keys[i], ids[i, place])
+            if scaled[i, place] == -np.inf or bits < least_bits(scaled[i, place] - best):
+                continue
+            perturbed = scaled[i, place] + noise(bits)
+            if perturbed > best:
+                best, chosen[i] = perturbed, ids[i, place]
+
+
+def draw_among(scaled: torch.Tensor, *, ids: torch.Tensor, keys: Any) -> torch.Tensor:
+    """Return int64 (rows,) drawn as by ``draw`` from some tokens of each row.
+
+    Args:
+        scaled: float64 (rows, width) on the CPU, logits over the temperature, the largest of each row being 0.
+        ids: int64 (rows, width), of the tokens, ascending.
+        keys: uint64 (rows,), from ``noise.noise_key``.
+    """
+    chosen = np.zeros(len(scaled), dtype=np.int64)
+    _draw_among(scaled.numpy(), ids.numpy(), keys, chosen)
     return torch.from_numpy(chosen)
 
 

@@ -1,9 +1,11 @@
 """Log probabilities of the tokens that stand somewhere, and of the likeliest that could have stood there."""
 
+import math
 from collections.abc import Sequence as Many
 
 import torch
 
+from batchspec.sampling.blocks import block_tops, ids_from
 from batchspec.sequence import TokenLogprobs
 from batchspec.step import Chunk, StepPlan
 
@@ -22,25 +24,34 @@ def token_logprobs(logits: torch.Tensor, *, token_ids: Many[int], num_top: Many[
         token_ids: for each row, the token that stands there.
         num_top: for each row, how many of the likeliest tokens to list.
     """
-    logprobs = logits.log_softmax(dim=-1)
-    ids = torch.tensor(token_ids, device=logits.device)[:, None]
-    own = logprobs.gather(-1, ids).squeeze(-1).tolist()
-    ranks = ((logits > logits.gather(-1, ids)).sum(dim=-1) + 1).tolist()
+    room = torch.empty_like(logits[0]) if len(logits) else logits
     return [
-        TokenLogprobs(token_id=token_ids[i], logprob=own[i], rank=ranks[i], top=_likeliest(logits[i], logprobs[i], k))
-        for i, k in enumerate(num_top)
+        _score(row, tops, token_id=token_id, num_top=count, room=room)
+        for row, tops, token_id, count in zip(logits, block_tops(logits), token_ids, num_top, strict=True)
     ]
 
 
-def _likeliest(logits: torch.Tensor, logprobs: torch.Tensor, k: int) -> tuple[tuple[int, float], ...]:
-    """Return up to k (token id, log probability) of one row, likeliest first."""
-    k = min(k, len(logits))
-    if k == 0:
-        return ()
-    kth = logits.topk(k).values[-1]
-    ids = ((logits >= kth) & (logits > -torch.inf)).nonzero().squeeze(-1)  # ascending, with all that tie with the k-th
-    ids = ids[logits[ids].sort(descending=True, stable=True).indices[:k]]
-    return tuple(zip(ids.tolist(), logprobs[ids].tolist(), strict=True))
+def _score(row: torch.Tensor, tops: torch.Tensor, *, token_id: int, num_top: int, room: torch.Tensor) -> TokenLogprobs:
+    """Return a token's log probability, its rank and the likeliest tokens of its row (vocabulary,)."""
+    highest = tops.max()
+    log_total = torch.sub(row, highest, out=room).exp_().sum().log()
+    own = row[token_id]
+    return TokenLogprobs(
+        token_id=token_id,
+        logprob=float(own - highest - log_total),
+        rank=int((row[ids_from(row, tops, float(own))] > own).sum()) + 1,
+        top=tuple((token, float(row[token] - highest - log_total)) for token in _likeliest(row, tops, num_top)),
+    )
+
+
+def _likeliest(row: torch.Tensor, tops: torch.Tensor, count: int) -> list[int]:
+    """Return up to so many tokens of a row, likeliest first."""
+    if count == 0:
+        return []
+    floor = float(tops.topk(count).values[-1]) if count <= len(tops) else -math.inf  # as many blocks reach it
+    ids = ids_from(row, tops, floor)
+    ids = ids[row[ids] > -math.inf]
+    return ids[row[ids].sort(descending=True, stable=True).indices[:count]].tolist()
 
 
 def score_prompt(plan: StepPlan, logits: torch.Tensor) -> dict[int, list[TokenLogprobs]]:

@@ -7,7 +7,7 @@ __all__ = ["keep_nucleus", "keep_nucleus_at_once"]
 _MARGIN = 1e-9  # far above the rounding of a logarithm, far below any difference that matters
 
 
-def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
+def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor, *, totals: torch.Tensor | None = None) -> torch.Tensor:
     """Return the logits with what is outside of each row's nucleus set to minus infinity.
 
     Only what may be in the nucleus is sorted. Tokens no likelier than (1 - top_p) / vocabulary are not: all of them
@@ -16,10 +16,13 @@ def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
     Args:
         logits: float64 (rows, vocabulary).
         top_p: float64 (rows, 1), below 1.
+        totals: float64 (rows, 1), as for ``truncation.truncate``, on the CPU only.
     """
     if logits.device.type != "cpu":
         return keep_nucleus_at_once(logits, top_p)
     highest, total = _total(logits)
+    if totals is not None:
+        total = torch.where(totals.isnan(), total, totals)
     kept = torch.full_like(logits, -torch.inf)
     for row, candidates in enumerate(logits >= _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])):
         ids = candidates.nonzero().squeeze(-1)

@@ -36,6 +36,17 @@ class Row:
         return not self.is_masked and is_simple(self.sequence)
 
     @property
+    def is_raw(self) -> bool:
+        """Whether a token is drawn from raw logits, divided by the temperature and truncated, and nothing is told."""
+        return self.sampling.temperature > 0 and not self.is_masked and _is_unprocessed(self.sequence)
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether top-k, top-p or min-p remove tokens."""
+        sampling = self.sampling
+        return bool(sampling.top_k or sampling.top_p < 1 or sampling.min_p)
+
+    @property
     def sampling(self) -> SamplingParams:
         """The request's parameters."""
         return self.sequence.sampling

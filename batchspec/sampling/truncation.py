@@ -27,7 +27,14 @@ def scale(logits: torch.Tensor, *, temperature: Many[float]) -> torch.Tensor:
     return (logits - logits.amax(dim=-1, keepdim=True)) / divisor
 
 
-def truncate(logits: torch.Tensor, *, top_k: Many[int], top_p: Many[float], min_p: Many[float]) -> torch.Tensor:
+def truncate(
+    logits: torch.Tensor,
+    *,
+    top_k: Many[int],
+    top_p: Many[float],
+    min_p: Many[float],
+    totals: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Return the logits with every token that top-k, then top-p, then min-p removes set to minus infinity.
 
     The order and the treatment of ties are those of transformers' logits processors: every token that ties with the
@@ -38,13 +45,16 @@ def truncate(logits: torch.Tensor, *, top_k: Many[int], top_p: Many[float], min_
         top_k: for each row; 0 keeps all.
         top_p: for each row; 1 keeps all.
         min_p: for each row; 0 keeps all.
+        totals: float64 (rows, 1), the sum over the vocabulary of a row's exponentials beside its largest; NaN, as None
+            for all rows, for what there is in ``logits``.
     """
     num_vocabulary = logits.shape[-1]
     keep_k = {row: min(k, num_vocabulary) for row, k in enumerate(top_k) if k}
     likeliest = partial(_keep_likeliest, most=max(keep_k.values(), default=0))
     logits = _on_rows(logits, keep_k, dtype=torch.int64, keep=likeliest)
     keep_p = {row: p for row, p in enumerate(top_p) if p < 1}
-    logits = _on_rows(logits, keep_p, dtype=logits.dtype, keep=keep_nucleus)
+    nucleus = keep_nucleus if totals is None else partial(keep_nucleus, totals=totals[list(keep_p)])
+    logits = _on_rows(logits, keep_p, dtype=logits.dtype, keep=nucleus)
     keep_above = {row: p for row, p in enumerate(min_p) if p}
     return _on_rows(logits, keep_above, dtype=logits.dtype, keep=_keep_above_floor)
 

@@ -1,6 +1,5 @@
 """Truncation, noise and choice, each against a second way to compute it."""
 
-from collections.abc import Sequence as Many
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,7 @@ def test_truncation_equals_the_processors_of_transformers(
 ) -> None:
     logits = torch.randn(len(rows), 12, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) * 2
     logits = logits.round() if has_ties else logits
-    columns: dict[str, Many[Any]] = {name: [row[name] for row in rows] for name in ("top_k", "top_p", "min_p")}
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("top_k", "top_p", "min_p")}
     ours = truncate(logits / temperature, **columns)
     theirs = torch.cat([reference(logits[i : i + 1], temperature=temperature, **row) for i, row in enumerate(rows)])
     assert torch.equal(ours, theirs)
@@ -84,7 +83,7 @@ def test_nothing_to_remove_leaves_the_logits_as_they_are() -> None:
 @settings(max_examples=40)
 def test_the_likeliest_token_is_never_removed(rows: list[dict[str, Any]], seed: int) -> None:
     logits = torch.randn(len(rows), 9, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    columns: dict[str, Many[Any]] = {name: [row[name] for row in rows] for name in ("top_k", "top_p", "min_p")}
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("top_k", "top_p", "min_p")}
     kept = truncate(logits, **columns)
     assert torch.equal(kept.argmax(dim=-1), logits.argmax(dim=-1))
     assert kept.amax(dim=-1).isfinite().all()

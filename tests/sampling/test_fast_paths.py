@@ -6,10 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batchspec.params import SamplingParams
 from batchspec.sampling import gumbel_noise, noise_key, truncate
-from batchspec.sampling.draw import draw, draw_on_device
+from batchspec.sampling.candidates import find_candidates
+from batchspec.sampling.draw import draw, draw_among, draw_on_device
 from batchspec.sampling.largest import largest
 from batchspec.sampling.noise import signed
+from batchspec.sampling.truncation import scale
 
 
 @settings(max_examples=60)
@@ -59,3 +62,63 @@ def test_the_nucleus_is_that_of_the_whole_row_sorted(seed: int, spread: float, t
     is_close = (below - (1 - top_p)).abs() < 1e-12  # decided by rounding
     assert ((kept == ~removed) | is_close | (values == -torch.inf)).all()
     assert kept[:, -1].all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    spread=st.sampled_from([0.0, 0.5, 3.0, 20.0]),
+    size=st.integers(1, 900),
+    removed=st.sampled_from([0.0, 0.5, 0.99]),
+    is_rounded=st.booleans(),
+    params=st.lists(
+        st.builds(
+            SamplingParams,
+            temperature=st.sampled_from([0.02, 0.7, 1.0, 2.5]),
+            top_k=st.sampled_from([0, 1, 2, 5, 14, 15, 64, 1000]),
+            top_p=st.sampled_from([1e-6, 0.3, 0.9, 0.95, 0.999999, 1.0]),
+            min_p=st.sampled_from([0.0, 1e-9, 0.05, 0.5, 1.0]),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_candidates_are_what_the_whole_row_leaves(
+    seed: int,
+    spread: float,
+    size: int,
+    removed: float,
+    is_rounded: bool,
+    params: list[SamplingParams],
+    dtype: torch.dtype,
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(len(params), size, generator=generator) * spread
+    logits = (logits.round() if is_rounded else logits).to(dtype)
+    logits[torch.rand(logits.shape, generator=generator) < removed] = -torch.inf
+    logits[:, seed % size] = 0.5
+    expected = truncate(
+        scale(logits.double(), temperature=[each.temperature for each in params]),
+        top_k=[each.top_k for each in params],
+        top_p=[each.top_p for each in params],
+        min_p=[each.min_p for each in params],
+    )
+    found = find_candidates(logits, params)
+    for row, ids, scaled in zip(expected, found.ids, found.scaled, strict=True):
+        kept = scaled > -torch.inf
+        whole = torch.full_like(row, -torch.inf)
+        whole[ids[kept]] = scaled[kept]
+        assert torch.equal(whole, row)
+        assert ids[kept].tolist() == sorted(ids[kept].tolist())
+    keys = np.array([noise_key(seed=seed, sample_index=i, position=3) for i in range(len(params))], dtype=np.uint64)
+    ones = np.ones(len(params))
+    drawn = draw(expected, highest=ones * 0, temperature=ones, keys=keys)
+    assert draw_among(found.scaled, ids=found.ids, keys=keys).tolist() == drawn.tolist()
+
+
+def test_few_of_many_tokens_are_candidates() -> None:
+    logits = torch.randn(4, 1 << 16, generator=torch.Generator().manual_seed(3)) * 4
+    for changes in ({"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.02}, {"top_k": 50, "top_p": 0.9}):
+        found = find_candidates(logits, [SamplingParams(temperature=0.8, **changes)] * 4)
+        assert found.ids.shape[1] < 1500, changes
