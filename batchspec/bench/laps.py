@@ -7,6 +7,8 @@ from functools import wraps
 from operator import attrgetter
 from typing import Any
 
+import torch
+
 from batchspec.bench.clock import synchronise
 from batchspec.engine import EngineCore
 
@@ -40,24 +42,31 @@ class Laps:
         self._last = now
 
 
-def watch(core: EngineCore, laps: Laps) -> None:
+def watch(core: EngineCore, laps: Laps, *, device: torch.device) -> None:
     """Let an engine's stations report to ``laps`` from now on.
 
     What the engine does itself between two stations counts as: "records" (taking requests in and handing records
     out), "verify" (choosing and comparing tokens), "account" (counters, progress and streams).
+
+    Args:
+        core: the engine.
+        laps: told where the time went.
+        device: of the model, which is waited for behind a forward pass.
     """
     for station, method, before, during in _BOUNDARIES:
         owner = attrgetter(station)(core)
-        setattr(owner, method, _timed(getattr(owner, method), laps, before=before, during=during))
+        setattr(owner, method, _timed(getattr(owner, method), laps, before=before, during=during, device=device))
 
 
-def _timed(call: Callable[..., Any], laps: Laps, *, before: str, during: str) -> Callable[..., Any]:
+def _timed(
+    call: Callable[..., Any], laps: Laps, *, before: str, during: str, device: torch.device
+) -> Callable[..., Any]:
     @wraps(call)
     def timed(*args: Any, **kwargs: Any) -> Any:
         laps.lap(before)
         result = call(*args, **kwargs)
         if during == FORWARD:
-            synchronise(result.device)
+            synchronise(device)
         laps.lap(during)
         return result
 

@@ -45,7 +45,7 @@ def _run(subject: Subject, job: Job, *, is_speculating: bool) -> dict[str, float
         path = Path(directory)
         with create_journal(path=path / "responses.jsonl", checkpoint_path=path / "checkpoint.json") as journal:
             laps = Laps()
-            watch(core, laps)
+            watch(core, laps, device=subject.loaded.device)
             for record in core.run(job.requests()):
                 laps.lap("records")
                 journal.append(record)

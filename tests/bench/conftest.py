@@ -16,6 +16,15 @@ def embedded() -> LoadedModel:
     return load_model(device="cpu")
 
 
+@pytest.fixture(scope="session")
+def screened() -> LoadedModel:
+    """The same, with the language head of a model of many tokens."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("batchspec.model.native.loading.choose_packing", lambda _: "strips")
+        patch.setattr("batchspec.model.native.weights._WORTH_SCREENING", 0)
+        return load_model(device="cpu")
+
+
 @pytest.fixture
 def subject(embedded: LoadedModel) -> Subject:
     prompts = Prompts(token_ids=[[1, 50 + i, 51, 52, 50 + i, 51] for i in range(4)])

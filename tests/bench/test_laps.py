@@ -3,6 +3,7 @@
 from itertools import count
 
 import pytest
+import torch
 
 from batchspec.bench.job import Job, serve
 from batchspec.bench.laps import FORWARD, Laps, watch
@@ -21,7 +22,7 @@ def test_the_stations_add_up_to_the_whole() -> None:
     ticks = count()
     laps = Laps(clock=lambda: float(next(ticks)))
     core = make_engine(model=TableModel.counting(), drafter=drafter())
-    watch(core, laps)
+    watch(core, laps, device=torch.device("cpu"))
     measured = serve(core, JOB)
     num_steps = core.progress.num_steps
     assert measured.output_tokens == 12
@@ -32,7 +33,7 @@ def test_the_stations_add_up_to_the_whole() -> None:
 
 def test_watching_changes_no_token() -> None:
     watched, plain = (make_engine(model=TableModel.counting(), drafter=drafter()) for _ in range(2))
-    watch(watched, Laps())
+    watch(watched, Laps(), device=torch.device("cpu"))
     texts = [
         [record["response"]["body"]["choices"][0]["text"] for record in core.run(JOB.requests())]
         for core in (watched, plain)

@@ -49,6 +49,14 @@ def silent(_: str) -> None:
     pass
 
 
+def test_a_model_whose_rows_are_screened(
+    settings: BenchSettings, screened: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert screened.network.screened is not None
+    monkeypatch.setattr(suite, "load_model", lambda *_, **__: screened)
+    jsonschema.validate(run_bench(settings, say=silent), BENCH)
+
+
 def test_every_part_is_measured_shown_and_written(settings: BenchSettings) -> None:
     said: list[str] = []
     document: dict[str, Any] = run_bench(settings, say=said.append)
