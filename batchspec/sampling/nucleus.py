@@ -21,10 +21,14 @@ def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor, *, totals: torch.Ten
     if logits.device.type != "cpu":
         return keep_nucleus_at_once(logits, top_p)
     highest, total = _total(logits)
-    if totals is not None:
-        total = torch.where(totals.isnan(), total, totals)
+    floor = _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])
+    if totals is not None:  # the row is only a part, of which nothing more can be left out
+        total, floor = (
+            torch.where(totals.isnan(), own, given)
+            for own, given in ((total, totals), (floor, torch.full_like(floor, -torch.inf)))
+        )
     kept = torch.full_like(logits, -torch.inf)
-    for row, candidates in enumerate(logits >= _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])):
+    for row, candidates in enumerate(logits >= floor):
         ids = candidates.nonzero().squeeze(-1)
         values, order = logits[row, ids].sort(stable=True)
         probs = (values - highest[row]).exp() / total[row]

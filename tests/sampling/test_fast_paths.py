@@ -117,6 +117,25 @@ def test_candidates_are_what_the_whole_row_leaves(
     assert draw_among(found.scaled, ids=found.ids, keys=keys).tolist() == drawn.tolist()
 
 
+@pytest.mark.parametrize("size", [1000, 32000])
+@pytest.mark.parametrize("top_p", [1e-9, 0.1, 0.3, 0.5, 0.8, 0.9, 0.99])
+@pytest.mark.parametrize("kind", ["normal", "long tail"])
+def test_a_nucleus_does_not_hang_on_how_many_candidates_there_are(size: int, top_p: float, kind: str) -> None:
+    dice = np.random.default_rng(size)
+    tail = -1.1 * np.log(dice.permutation(size) + 1.0)
+    row = torch.from_numpy((dice.normal(size=size) * 4 if kind == "normal" else tail).astype(np.float32))
+    for temperature in (0.3, 0.7, 1.0, 1.5, 2.0):
+        for min_p in (0.0, 0.01):
+            params = SamplingParams(temperature=temperature, top_p=top_p, min_p=min_p)
+            scaled = scale(row[None].double(), temperature=[temperature])
+            whole = truncate(scaled, top_k=[0], top_p=[top_p], min_p=[min_p])[0]
+            for together in ([params], [params, SamplingParams(temperature=2.0, top_p=0.9999)]):
+                found = find_candidates(row.expand(len(together), -1), together)
+                kept = found.ids[0][found.scaled[0] > -torch.inf]
+                assert kept.tolist() == (whole > -torch.inf).nonzero().squeeze(-1).tolist()
+                assert len(kept) > 0
+
+
 def test_few_of_many_tokens_are_candidates() -> None:
     logits = torch.randn(4, 1 << 16, generator=torch.Generator().manual_seed(3)) * 4
     for changes in ({"top_k": 50}, {"top_p": 0.9}, {"min_p": 0.02}, {"top_k": 50, "top_p": 0.9}):
