@@ -23,10 +23,9 @@ def keep_nucleus(logits: torch.Tensor, top_p: torch.Tensor, *, totals: torch.Ten
     highest, total = _total(logits)
     floor = _floor(highest, total, top_p, num_vocabulary=logits.shape[-1])
     if totals is not None:  # the row is only a part, of which nothing more can be left out
-        total, floor = (
-            torch.where(totals.isnan(), own, given)
-            for own, given in ((total, totals), (floor, torch.full_like(floor, -torch.inf)))
-        )
+        is_whole = totals.isnan()
+        total = torch.where(is_whole, total, totals)
+        floor = floor.masked_fill(~is_whole, torch.finfo(floor.dtype).min)  # which removed tokens do not reach
     kept = torch.full_like(logits, -torch.inf)
     for row, candidates in enumerate(logits >= floor):
         ids = candidates.nonzero().squeeze(-1)

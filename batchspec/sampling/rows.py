@@ -42,9 +42,8 @@ class Row:
 
     @property
     def is_truncated(self) -> bool:
-        """Whether top-k, top-p or min-p remove tokens."""
-        sampling = self.sampling
-        return bool(sampling.top_k or sampling.top_p < 1 or sampling.min_p)
+        """Whether top-k, top-p or min-p may remove tokens."""
+        return _is_truncated(self.sampling)
 
     @property
     def sampling(self) -> SamplingParams:
@@ -91,6 +90,10 @@ def _is_unprocessed(sequence: Sequence) -> bool:
     )
 
 
+def _is_truncated(sampling: SamplingParams) -> bool:
+    return bool(sampling.top_k or sampling.top_p < 1 or sampling.min_p)
+
+
 def is_plain(sequence: Sequence) -> bool:
     """Whether the largest raw logit is all that the sequence's rows need from now on, unless a grammar masks them."""
     return sequence.sampling.temperature == 0 and _is_unprocessed(sequence)
@@ -99,8 +102,7 @@ def is_plain(sequence: Sequence) -> bool:
 def is_simple(sequence: Sequence) -> bool:
     """Whether the sequence's rows draw from raw logits over a temperature from now on, unless a grammar masks them."""
     sampling = sequence.sampling
-    is_whole = not sampling.top_k and sampling.top_p >= 1 and not sampling.min_p
-    return sampling.temperature > 0 and is_whole and _is_unprocessed(sequence)
+    return sampling.temperature > 0 and not _is_truncated(sampling) and _is_unprocessed(sequence)
 
 
 def rows_to_process(chunks: Many[Chunk], *, masked: Set[int]) -> Iterator[Row]:

@@ -17,7 +17,7 @@ NAN, INF = float("nan"), float("inf")
 
 @pytest.mark.parametrize("value", [NAN, -INF, INF])
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("sampling", [{}, {"top_k": 3, "top_p": 0.9, "min_p": 0.1}])
+@pytest.mark.parametrize("sampling", [{}, {"min_p": 0.1}, {"top_p": 0.9}, {"top_k": 3, "top_p": 0.9, "min_p": 0.1}])
 def test_the_request_fails_and_the_others_go_on(value: float, temperature: float, sampling: dict[str, Any]) -> None:
     table = TableModel.counting().table * 1000
     engine = checked_engine(model=poisoned_model(13, value=value, table=table))
