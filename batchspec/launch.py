@@ -178,11 +178,10 @@ def build_engine(
     )
     drafter = make_drafter(speculative, means)
     pool = BlockPool(num_blocks=num_blocks, block_size=block_size)
-    on_cpu = loaded.device.type == "cpu"
     cache = KVCache(
         num_blocks=pool.num_blocks,
         block_size=pool.block_size,
-        dtype=torch.float32 if on_cpu else loaded.dtype,
+        dtype=loaded.kv_dtype,
         device=loaded.device,
     )
     runner = ModelRunner(network=loaded.network, cache=cache, device=loaded.device)

@@ -156,11 +156,10 @@ def open_teacher(model: str | None) -> Teacher:
     loaded = load_model(Path(EMBEDDED_DRAFT) if model is None else model, device="auto", generation_config="openai")
     block_size = page_size(loaded.device, loaded.dtype)
     num_blocks = num_blocks_for(loaded.context_length, block_size=block_size)
-    is_on_cpu = loaded.device.type == "cpu"
     cache = KVCache(
         num_blocks=num_blocks,
         block_size=block_size,
-        dtype=torch.float32 if is_on_cpu else loaded.dtype,
+        dtype=loaded.kv_dtype,
         device=loaded.device,
     )
     return Teacher(

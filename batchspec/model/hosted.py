@@ -49,6 +49,7 @@ def load_hosted(
     freeze_frequencies(module, max_length=context_length)
     text = module.config.get_text_config()
     return Parts(
+        kv_dtype=torch.float32 if device.type == "cpu" else dtype,
         bytes_per_token=admit(module, device=device),
         network=ModuleNetwork(module),
         tokenizer=tokenizer,

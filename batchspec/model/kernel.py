@@ -18,6 +18,7 @@ from batchspec.compiled import compiled, inner
 from batchspec.model.attending.lanes import claim
 from batchspec.model.attending.products import TILE
 from batchspec.model.attending.room import Call, make_room
+from batchspec.model.attending.stored import put
 from batchspec.model.attending.tile import attend_tile
 
 __all__ = ["attend_some", "store"]
@@ -31,18 +32,21 @@ def store(key: Any, value: Any, slots: Any, keys: Any, values: Any) -> None:
 
     ``slots`` is int64 (rows,), ``block * block size + offset``; further rows are left out.
     """
-    size = keys.shape[2] // key.shape[2]
+    size, dim, value_dim = keys.shape[2] // key.shape[2], key.shape[2], value.shape[2]
+    all_keys, all_values = keys.reshape(keys.size), values.reshape(values.size)
     for row in range(len(slots)):
         block, offset = slots[row] // size, slots[row] % size
         breadth = min(TILE, size - offset // TILE * TILE)
         for head in range(key.shape[1]):
-            at = offset // TILE * TILE * key.shape[2] + offset % TILE
-            for d in range(key.shape[2]):
-                keys[block, head, at + d * breadth] = key[row, head, d]
-            for d in range(value.shape[2]):
-                begin = d // TILE * TILE
-                at = begin * size + offset * min(TILE, value.shape[2] - begin)
-                values[block, head, at + d - begin] = value[row, head, d]
+            page = block * key.shape[1] + head
+            at = page * size * dim + offset // TILE * TILE * dim + offset % TILE
+            for d in range(dim):
+                put(all_keys, at + d * breadth, key[row, head, d])
+            for begin in range(0, value_dim, TILE):
+                width = min(TILE, value_dim - begin)
+                at = page * size * value_dim + begin * size + offset * width
+                for d in range(width):
+                    put(all_values, at + d, value[row, head, begin + d])
 
 
 @inner
@@ -80,8 +84,8 @@ def attend_some(
     Args:
         counter: int64 (1,), 0 at first.
         query: float32 (rows, query heads, D).
-        keys: float32 (blocks, key heads, block size * D), the new rows' keys already written.
-        values: float32 (blocks, key heads, block size * Dv).
+        keys: (blocks, key heads, block size * D), the new rows' keys already written: float32, or bfloat16 as uint16.
+        values: (blocks, key heads, block size * Dv), in the same type.
         tables: int32 (chunks, most blocks), each chunk's block numbers.
         row_chunk: int32 (rows,), the chunk of each row; -1 for padding rows, whose output is zero.
         row_position: int32 (rows,), the position of each row in its sequence; it sees ``[0, position]``.

@@ -2,40 +2,38 @@
 
 Four packings, each with the row counts at which a row's bits do not depend on its neighbours:
 
-- strips: our own kernel, see ``matmul``; weights stay in bfloat16 or float32, as they are stored.
-- half: 16-bit floats, widened inside FBGEMM's kernels, which multiply and add in float32, with wider vectors than ours
-  where the processor has them. Nothing is lost of weights that were stored in 16 bits: they are scaled by a power of
-  two first, so that what lies 2**-38 below the largest weight and above is kept to the last bit.
-- full: float32, reordered by oneDNN.
-- bfloat16: reordered by oneDNN; for processors that multiply in it.
+- strips: our own kernel, see ``strips``; weights stay in bfloat16 or float32, as they are stored.
+- pairs: the same with rows and weights in bfloat16, for processors with AVX-512 that multiply pairs of it.
+- half: 16-bit floats, widened inside FBGEMM's kernels, which multiply and add in float32. Nothing is lost of weights
+  that were stored in 16 bits: they are scaled by a power of two first, so that what lies 2**-38 below the largest
+  weight and above is kept to the last bit.
+- bfloat16: reordered by oneDNN; for processors that multiply tiles of it.
 """
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Protocol
 
-import numpy as np
 import torch
 
-from batchspec.model.matmul import STRIP, multiply_some, pack_strips
-from batchspec.threads import together
+from batchspec.model.room import Room
+from batchspec.model.strips import StripLinear, can_pair
 
 __all__ = [
     "PackedLinear",
-    "Room",
     "RowCounts",
-    "StripLinear",
     "can_pack",
     "choose_packing",
+    "module_row_counts",
     "pack_linear",
     "row_counts",
 ]
 
 _LARGEST_EXPONENT = 15  # numbers below 2**15 are 16-bit floats
+_SHORT = {torch.bfloat16, torch.float16}
 _ROW_TILE = 16
-_WORTH_THREADS = 4_000_000  # products, a twentieth of a millisecond; below it a second thread comes too late
 _ROWS_AT_ONCE = 1 << 14
-_FEW = 4  # rows up to which the weights' way from memory takes the time, not the products
 _BLOCK_ROWS = 120  # FBGEMM takes rows in blocks of so many, each split into groups anew
 
 
@@ -44,23 +42,6 @@ class RowCounts(Protocol):
 
     def __call__(self, num_rows: int) -> int:
         """Return the smallest permitted number of rows that is not below ``num_rows``."""
-
-
-class Room:
-    """Memory for a result that is taken again and again.
-
-    Memory of more than 32 MiB goes back to the system when it is freed, and getting it anew, page by page, takes about
-    as long as a tenth of the product that fills it.
-    """
-
-    def __init__(self) -> None:
-        self._numbers = torch.empty(0)
-
-    def take(self, num_rows: int, width: int) -> torch.Tensor:
-        """Return float32 (rows, width), holding anything."""
-        if self._numbers.numel() < num_rows * width:
-            self._numbers = torch.empty(num_rows * width)
-        return self._numbers[: num_rows * width].view(num_rows, width)
 
 
 class PackedLinear(Protocol):
@@ -85,36 +66,6 @@ class PackedLinear(Protocol):
         """
 
 
-class StripLinear:
-    """A weight in strips of outputs, multiplied by our own kernel.
-
-    Attributes:
-        strips: as ``matmul.multiply_some`` takes them.
-        bias: float32 (out features,), or None.
-    """
-
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
-        self.out_features, self.in_features = weight.shape
-        kept = weight if weight.dtype in (torch.bfloat16, torch.float32) else weight.float()
-        numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
-        self.bias = bias
-        self.strips = np.empty((-(-self.out_features // STRIP), self.in_features, STRIP), dtype=numbers.dtype)
-        self._is_padded = self.out_features % STRIP > 0
-        self.num_bytes = self.strips.nbytes
-        pack_strips(numbers, self.strips)
-
-    def __call__(self, rows: torch.Tensor, *, room: Room | None = None) -> torch.Tensor:
-        """Multiply, see ``PackedLinear``."""
-        out = (room or Room()).take(len(rows), len(self.strips) * STRIP)
-        counter, given, result = np.zeros(1, dtype=np.int64), rows.contiguous().numpy(), out.numpy()
-        is_large = self.strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
-        num_threads = torch.get_num_threads() if is_large else 1
-        together(num_threads, lambda: multiply_some(counter, given, self.strips, result))
-        if self._is_padded:
-            out = out[:, : self.out_features].contiguous()
-        return out if self.bias is None else out.add_(self.bias)
-
-
 class _Half:
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.out_features, self.in_features = weight.shape
@@ -135,17 +86,16 @@ class _Half:
         return out if self._bias is None else out.add_(self._bias)
 
 
-class _OneDNN:
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, *, dtype: torch.dtype):
+class _Tiled:
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.out_features, self.in_features = weight.shape
-        self.num_bytes = dtype.itemsize * weight.numel()
-        self._dtype = dtype
+        self.num_bytes = torch.bfloat16.itemsize * weight.numel()
         self._bias = bias
-        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), _ROW_TILE)
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(torch.bfloat16), _ROW_TILE)
 
     def __call__(self, rows: torch.Tensor, *, room: Room | None = None) -> torch.Tensor:
         del room
-        product = torch.ops.mkldnn._linear_pointwise(rows.to(self._dtype), self._packed, None, "none", [], "")
+        product = torch.ops.mkldnn._linear_pointwise(rows.to(torch.bfloat16), self._packed, None, "none", [], "")
         out: torch.Tensor = product.float()
         return out if self._bias is None else out.add_(self._bias)
 
@@ -156,31 +106,50 @@ def pack_linear(weight: torch.Tensor, bias: torch.Tensor | None = None, *, packi
     Args:
         weight: (out features, in features), any floating dtype; not kept.
         bias: (out features,), added in float32.
-        packing: strips, half, full or bfloat16.
+        packing: strips, pairs, half or bfloat16.
     """
     added = None if bias is None else bias.float()
-    if packing == "strips":
-        return StripLinear(weight, added)
-    if packing == "half":
-        return _Half(weight, added)
-    return _OneDNN(weight, added, dtype=torch.float32 if packing == "full" else torch.bfloat16)
+    if packing in ("strips", "pairs"):
+        return StripLinear(weight, added, in_pairs=packing == "pairs")
+    return _Half(weight, added) if packing == "half" else _Tiled(weight, added)
 
 
-def choose_packing(stored: set[torch.dtype]) -> str:
-    """Return the packing that is fastest here for float32 products with weights stored in these types.
+def choose_packing(stored: set[torch.dtype], *, dtype: torch.dtype) -> str | None:
+    """Return the packing that is fastest here for products in ``dtype`` with weights stored in these types.
 
     By the kind of the processor, not by measurement: results must be the same the next time.
+
+    Args:
+        stored: dtypes of the weights.
+        dtype: float32 or bfloat16.
+
+    Returns:
+        None where there is none.
     """
-    has_wide_vectors = hasattr(torch.cpu, "get_capabilities") and torch.cpu.get_capabilities().get("avx512_f", False)
-    is_short = not stored - {torch.bfloat16, torch.float16}
-    if is_short and can_pack("half") and (has_wide_vectors or torch.float16 in stored):
-        return "half"
-    return "full" if has_wide_vectors and can_pack("full") else "strips"
+    if dtype is torch.bfloat16:
+        has_tiles = hasattr(torch.cpu, "get_capabilities") and torch.cpu.get_capabilities().get("amx_bf16", False)
+        order = ["bfloat16", "pairs"] if has_tiles else ["pairs", "bfloat16"]
+        return next(filter(can_pack, order), None)
+    return "half" if torch.float16 in stored and stored <= _SHORT and can_pack("half") else "strips"
 
 
 def row_counts(packing: str) -> RowCounts:
     """Return which numbers of rows a packing computes alike."""
-    return {"strips": _any_number, "half": _half_rows}.get(packing, _whole_tiles)
+    return {"strips": _any_number, "pairs": _any_number, "half": _half_rows}.get(packing, _whole_tiles)
+
+
+def module_row_counts(widths: Iterable[int]) -> RowCounts:
+    """Return which numbers of rows torch's own modules, in float32, compute alike.
+
+    Element-wise operations take up to 32 numbers at once, rows behind each other, and what is left over one by one, to
+    other bits: with odd widths only twice a tile of rows leaves nothing over.
+
+    Args:
+        widths: of the rows that they compute.
+    """
+    if all(width % 2 == 0 for width in widths):
+        return _whole_tiles
+    return lambda num_rows: 2 * _whole_tiles(-(-num_rows // 2))
 
 
 def _any_number(num_rows: int) -> int:
@@ -201,6 +170,8 @@ def _half_rows(num_rows: int) -> int:
 @cache
 def can_pack(packing: str) -> bool:
     """Return whether this build of torch has the kernels, and this processor runs them."""
+    if packing == "pairs":
+        return can_pair()
     try:
         pack_linear(torch.ones(16, 16), packing=packing)(torch.ones(16, 16))
     except RuntimeError:

@@ -41,6 +41,7 @@ class LoadedModel:
         dtype_reason: why, as a sentence; empty where there was nothing to choose.
         context_length: the longest sequence the configuration allows.
         eos_ids: token ids that end a generation.
+        kv_dtype: of keys and values.
         bytes_per_token: of keys and values over all layers.
         fingerprint: hash over the files' names, sizes and edges; for a hub id the commit.
         generation_defaults: what its generation_config.json states.
@@ -55,6 +56,7 @@ class LoadedModel:
     dtype_reason: str
     context_length: int
     eos_ids: frozenset[int]
+    kv_dtype: torch.dtype
     bytes_per_token: int
     fingerprint: str | None
     generation_defaults: GenerationDefaults
@@ -126,6 +128,7 @@ def load_model(
         dtype_reason=choice.reason,
         context_length=parts.context_length,
         eos_ids=_eos_ids(parts, model=model),
+        kv_dtype=parts.kv_dtype,
         bytes_per_token=parts.bytes_per_token,
         fingerprint=fingerprint(source.files) if source.files else parts.commit,
         trust=trust,

@@ -1,12 +1,13 @@
 """transformers' modules as a network over packed rows."""
 
+from functools import cached_property
 from typing import Any
 
 import torch
 
 from batchspec.model.attention import attention_step
 from batchspec.model.cache import KVCache
-from batchspec.model.linear import row_counts
+from batchspec.model.linear import RowCounts, module_row_counts
 from batchspec.model.paging import Rows
 
 __all__ = ["ModuleNetwork"]
@@ -26,7 +27,12 @@ class ModuleNetwork:
 
     def __init__(self, module: Any):
         self.module = module
-        self.row_counts = row_counts("full")
+
+    @cached_property
+    def row_counts(self) -> RowCounts:
+        """Numbers of rows at which a row's bits do not depend on its neighbours."""
+        *inside, (_, hidden) = self.linear_shapes()
+        return module_row_counts([hidden, *(width for shape in inside for width in shape)])
 
     @property
     def num_parameters(self) -> int:

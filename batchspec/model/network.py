@@ -102,6 +102,7 @@ class Parts:
         vocab_size: token ids that the model can read.
         context_length: the longest sequence.
         eos_ids: what generation_config.json, config.json and the tokenizer say, in this order; None where they do not.
+        kv_dtype: of keys and values.
         bytes_per_token: of keys and values over all layers.
         commit: of a model from the hub.
     """
@@ -111,5 +112,6 @@ class Parts:
     vocab_size: int
     context_length: int
     eos_ids: tuple[int | list[int] | None, ...]
+    kv_dtype: torch.dtype
     bytes_per_token: int
     commit: str | None = None

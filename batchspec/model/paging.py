@@ -6,6 +6,7 @@ No transformers here: models that are run without it call this, too. What is don
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,13 +17,15 @@ from batchspec.model.device.rows import DeviceRows
 from batchspec.model.kernel import attend_some, store
 from batchspec.threads import over_rows, together
 
-__all__ = ["NO_SINKS", "PackedRows", "Rows", "attend_on_cpu", "attend_paged", "store_on_cpu"]
+__all__ = ["NO_SINKS", "PackedRows", "Pages", "Rows", "attend_on_cpu", "attend_paged", "pages_on_cpu", "store_on_cpu"]
 
 _WORTH_THREADS = 4_000_000  # products of scores, a quarter of a millisecond; below it threads cost more than they bring
 _WORTH_STORING_TOGETHER = 200_000  # numbers, a tenth of a millisecond or two
 NO_SINKS = np.empty(0, dtype=np.float32)
 
 Floats = NDArray[np.float32]
+Pages = tuple[NDArray[Any], NDArray[Any]]
+"""Of a layer's keys and values: float32, or bfloat16 as uint16."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,7 @@ def _attend_on_cpu(
     sinks: torch.Tensor | None,
 ) -> torch.Tensor:
     """Do ``attend_paged`` with the compiled kernel."""
-    pages = keys.numpy(), values.numpy()
+    pages = pages_on_cpu(keys, values)
     store_on_cpu(_plain(key), _plain(value), pages=pages, rows=rows)
     extra = NO_SINKS if sinks is None else _plain(sinks.reshape(-1))
     out = np.empty((*query.shape[:2], value.shape[2]), dtype=np.float32)
@@ -115,7 +118,15 @@ def _attend_on_cpu(
     return torch.from_numpy(out)
 
 
-def store_on_cpu(key: Floats, value: Floats, *, pages: tuple[Floats, Floats], rows: PackedRows) -> None:
+def pages_on_cpu(keys: torch.Tensor, values: torch.Tensor) -> Pages:
+    """Return a layer's pages as the kernel takes them."""
+    first, second = (
+        (pages.view(torch.uint16) if pages.dtype is torch.bfloat16 else pages).numpy() for pages in (keys, values)
+    )
+    return first, second
+
+
+def store_on_cpu(key: Floats, value: Floats, *, pages: Pages, rows: PackedRows) -> None:
     """Write the rows' keys and values into their pages, as numpy has them; else as ``attend_paged``."""
     slots = rows.slots.numpy()
     num_threads = torch.get_num_threads() if key.size >= _WORTH_STORING_TOGETHER else 1
@@ -125,7 +136,7 @@ def store_on_cpu(key: Floats, value: Floats, *, pages: tuple[Floats, Floats], ro
 def attend_on_cpu(
     query: Floats,
     *,
-    pages: tuple[Floats, Floats],
+    pages: Pages,
     rows: PackedRows,
     window: int,
     scale: float,

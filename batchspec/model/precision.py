@@ -8,13 +8,13 @@ from statistics import median
 
 import torch
 
-from batchspec.model.linear import PackedLinear, can_pack, choose_packing, pack_linear
+from batchspec.model.linear import PackedLinear, choose_packing, pack_linear
 from batchspec.model.locate import ModelSource
 
 __all__ = ["DtypeChoice", "choose_dtype"]
 
 _SMALLEST = 100_000_000  # bytes of weights, below which a step is over too soon for it to matter
-_WORTH_IT = 1.3  # times as fast as float32, whose texts do not depend on the batch
+_WORTH_IT = 1.3  # times as fast as float32, which rounds less
 _ROWS, _OUT, _IN, _ROUNDS = 64, 4096, 1024, 7
 
 
@@ -33,29 +33,30 @@ class DtypeChoice:
 
 def choose_dtype(source: ModelSource) -> DtypeChoice:
     """Return float32, or bfloat16 where the weights are stored in it and it is measured to be clearly faster."""
-    if not (_stored_in_bfloat16(source) and _multiplies_bfloat16() and can_pack("bfloat16")):
+    short_packing = choose_packing({torch.bfloat16}, dtype=torch.bfloat16)
+    full_packing = choose_packing({torch.bfloat16}, dtype=torch.float32)
+    if not (_stored_in_bfloat16(source) and _multiplies_bfloat16() and short_packing and full_packing):
         return DtypeChoice(dtype=torch.float32)
     weight = torch.randn(_OUT, _IN)
     rows = torch.randn(_ROWS, _IN)
-    short = pack_linear(weight, packing="bfloat16")
-    full = pack_linear(weight, packing=choose_packing({torch.bfloat16}))
+    short = pack_linear(weight, packing=short_packing)
+    full = pack_linear(weight, packing=full_packing)
     times: list[tuple[float, float]] = [(_seconds(full, rows), _seconds(short, rows)) for _ in range(_ROUNDS)]
     ratio = median(one / other for one, other in times[1:])
-    return decide(ratio)
+    return decide(ratio, packing=short_packing)
 
 
-def decide(ratio: float) -> DtypeChoice:
+def decide(ratio: float, *, packing: str) -> DtypeChoice:
     """Return what a processor that multiplies bfloat16 so many times as fast as float32 should use."""
     if ratio < _WORTH_IT:
         return DtypeChoice(
             dtype=torch.float32, reason=f"dtype float32: bfloat16 is measured {ratio:.1f} times as fast here"
         )
+    gain = "texts that do not depend on the batch" if packing == "bfloat16" else "products that round less"
     return DtypeChoice(
         dtype=torch.bfloat16,
-        reason=(
-            f"dtype bfloat16: it is measured {ratio:.1f} times as fast as float32 here; "
-            "use --dtype float32 for texts that do not depend on the batch"
-        ),
+        reason=f"dtype bfloat16: it is measured {ratio:.1f} times as fast as float32 here; "
+        f"use --dtype float32 for {gain}",
     )
 
 

@@ -42,6 +42,7 @@ def large_model(stage: Stage) -> LoadedModel:
         module: Any = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="eager")
     module = module.eval().requires_grad_(False)
     return LoadedModel(
+        kv_dtype=dtype,
         bytes_per_token=admit(module, device=stage.device),
         network=ModuleNetwork(module),
         tokenizer=cast(Tokenizer, ByteTokenizer()),

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from batchspec.model.linear import Room, can_pack, choose_packing, pack_linear, row_counts
+from batchspec.model.linear import can_pack, choose_packing, pack_linear, row_counts
+from batchspec.model.room import Room
+from batchspec.model.strips import StripLinear
 from batchspec.threads import over_rows
 
-PACKINGS = ["strips", "half", "full", "bfloat16"]
+PACKINGS = ["strips", "pairs", "half", "bfloat16"]
 MOST_ROWS = 300
 
 
@@ -30,7 +32,7 @@ def test_the_product(packing: str, out: int, width: int, has_bias: bool) -> None
     expected = rows.double() @ weight.double().T + (0 if bias is None else bias.double())
     linear = pack_linear(weight, bias, packing=packed(packing))
     assert (linear.out_features, linear.in_features) == (out, width)
-    tolerance = 2e-2 if packing == "bfloat16" else 1e-6
+    tolerance = 2e-2 if packing in ("pairs", "bfloat16") else 1e-6
     assert float((linear(rows) - expected).abs().max()) < tolerance * max(1.0, width**0.5)
 
 
@@ -41,7 +43,7 @@ def test_strips_of_other_types(dtype: torch.dtype) -> None:
     assert float((found - rows.double() @ weight.double().T).abs().max()) < 2e-5
 
 
-@pytest.mark.parametrize("packing", ["strips", "half", "full"])
+@pytest.mark.parametrize("packing", ["strips", "pairs", "half"])
 def test_bits_do_not_depend_on_neighbours(packing: str) -> None:
     linear = pack_linear(random(70, 130).bfloat16(), packing=packed(packing))
     counts = row_counts(packing)
@@ -55,7 +57,7 @@ def test_bits_do_not_depend_on_neighbours(packing: str) -> None:
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batchspec.model.linear._WORTH_THREADS", 0)
+    monkeypatch.setattr("batchspec.model.strips.linear._WORTH_THREADS", 0)
     linear, rows = pack_linear(random(333, 64).bfloat16(), packing="strips"), random(50, 64, seed=6)
     results = []
     for num_threads in (1, 2, 3):
@@ -78,20 +80,43 @@ def test_a_room_is_used_again() -> None:
     assert linear(rows).data_ptr() != first.data_ptr()
 
 
+@pytest.mark.parametrize("width", [64, 63, 512, 1024])
+def test_pairs_are_sums_of_what_is_rounded(width: int) -> None:
+    """Against float64 with the same rounded factors; rows 1,024 bytes apart have a space behind them."""
+    linear, rows = pack_linear(random(50, width).bfloat16(), packing=packed("pairs")), random(33, width, seed=8)
+    expected = rows.bfloat16().double() @ random(50, width).bfloat16().double().T
+    assert float((linear(rows) - expected).abs().max()) < 1e-6 * width
+    assert torch.equal(linear(rows), linear(rows.bfloat16().float()))
+
+
+def test_what_is_multiplied_in_pairs_is_rounded_once() -> None:
+    linear = StripLinear(random(48, 21), in_pairs=True)
+    rows = random(3, 21, seed=9).numpy()
+    assert (linear.seen(rows) == torch.from_numpy(rows).bfloat16().float().numpy()).all()
+    assert StripLinear(random(48, 21)).seen(rows) is rows
+
+
+@pytest.mark.parametrize("has_tiles", [True, False])
 @pytest.mark.parametrize(
-    ("wide", "stored", "expected"),
+    ("dtype", "stored", "can", "expected"),
     [
-        (False, {torch.bfloat16}, "strips"),
-        (False, {torch.bfloat16, torch.float32}, "strips"),
-        (False, {torch.float16}, "half"),
-        (True, {torch.bfloat16}, "half"),
-        (True, {torch.float32}, "full"),
+        ("float32", {torch.bfloat16}, "half pairs bfloat16", "strips strips"),
+        ("float32", {torch.bfloat16, torch.float32}, "half", "strips strips"),
+        ("float32", {torch.float16}, "half", "half half"),
+        ("float32", {torch.float16, torch.float32}, "half", "strips strips"),
+        ("float32", {torch.float16}, "", "strips strips"),
+        ("bfloat16", {torch.bfloat16}, "pairs bfloat16", "bfloat16 pairs"),
+        ("bfloat16", {torch.bfloat16}, "bfloat16", "bfloat16 bfloat16"),
+        ("bfloat16", {torch.float32}, "", "None None"),
     ],
 )
-def test_the_choice(monkeypatch: pytest.MonkeyPatch, wide: bool, stored: set[torch.dtype], expected: str) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_f": wide})
-    monkeypatch.setattr("batchspec.model.linear.can_pack", lambda packing: True)
-    assert choose_packing(stored) == expected
+def test_the_choice(
+    monkeypatch: pytest.MonkeyPatch, has_tiles: bool, dtype: str, stored: set[torch.dtype], can: str, expected: str
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_tiles})
+    monkeypatch.setattr("batchspec.model.linear.can_pack", lambda packing: packing in can.split())
+    found = choose_packing(stored, dtype=getattr(torch, dtype))
+    assert str(found) == expected.split()[0 if has_tiles else 1]
 
 
 @pytest.mark.parametrize(("num_threads", "num_rows"), [(1, 5), (2, 5), (3, 2), (2, 0), (4, 40)])

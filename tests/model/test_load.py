@@ -164,7 +164,15 @@ def test_no_context_length() -> None:
 def ends(*said: int | list[int] | None) -> Parts:
     """Return parts that say where a sequence ends: generation config, config, tokenizer."""
     network = ModuleNetwork(None)
-    return Parts(network=network, tokenizer=None, vocab_size=10, context_length=9, eos_ids=said, bytes_per_token=1)
+    return Parts(
+        network=network,
+        tokenizer=None,
+        vocab_size=10,
+        context_length=9,
+        eos_ids=said,
+        kv_dtype=torch.float32,
+        bytes_per_token=1,
+    )
 
 
 @pytest.mark.parametrize(

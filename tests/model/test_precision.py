@@ -19,17 +19,20 @@ def large(directory: Path, *, dtype: str) -> ModelSource:
     return locate(directory)
 
 
-def test_a_clear_gain_is_taken_and_told() -> None:
-    choice = decide(3.14)
+@pytest.mark.parametrize(
+    ("packing", "gain"),
+    [("bfloat16", "texts that do not depend on the batch"), ("pairs", "products that round less")],
+)
+def test_a_clear_gain_is_taken_and_told(packing: str, gain: str) -> None:
+    choice = decide(3.14, packing=packing)
     assert choice.dtype is torch.bfloat16
     assert choice.reason == (
-        "dtype bfloat16: it is measured 3.1 times as fast as float32 here; "
-        "use --dtype float32 for texts that do not depend on the batch"
+        f"dtype bfloat16: it is measured 3.1 times as fast as float32 here; use --dtype float32 for {gain}"
     )
 
 
 def test_a_small_gain_is_not_worth_the_last_bits() -> None:
-    choice = decide(1.2)
+    choice = decide(1.2, packing="pairs")
     assert choice.dtype is torch.float32
     assert choice.reason == "dtype float32: bfloat16 is measured 1.2 times as fast here"
 
@@ -40,7 +43,7 @@ def test_nothing_is_measured_where_nothing_can_come_of_it(tmp_path: Path, monkey
 
     monkeypatch.setattr(precision, "_seconds", measured)
     monkeypatch.setattr(precision, "_multiplies_bfloat16", lambda: True)
-    monkeypatch.setattr(precision, "can_pack", lambda packing: True)
+    monkeypatch.setattr(precision, "choose_packing", lambda stored, dtype: "any")
     assert choose_dtype(locate(EMBEDDED_TARGET)).dtype is torch.float32
     assert choose_dtype(large(tmp_path, dtype="float32")).dtype is torch.float32
     monkeypatch.setattr(precision, "_multiplies_bfloat16", lambda: False)
@@ -50,7 +53,7 @@ def test_nothing_is_measured_where_nothing_can_come_of_it(tmp_path: Path, monkey
 @pytest.mark.parametrize(("short", "expected"), [(1.0, torch.bfloat16), (5.0, torch.float32)])
 def test_it_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: float, expected: torch.dtype) -> None:
     monkeypatch.setattr(precision, "_multiplies_bfloat16", lambda: True)
-    monkeypatch.setattr(precision, "can_pack", lambda packing: packing == "bfloat16")
+    monkeypatch.setattr(precision, "choose_packing", lambda stored, dtype: dtype)
     monkeypatch.setattr(precision, "pack_linear", lambda weight, packing: packing)
-    monkeypatch.setattr(precision, "_seconds", lambda linear, rows: short if linear == "bfloat16" else 4.0)
+    monkeypatch.setattr(precision, "_seconds", lambda linear, rows: short if linear is torch.bfloat16 else 4.0)
     assert choose_dtype(large(tmp_path, dtype="bfloat16")).dtype is expected

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 import batchspec
 from batchspec import Engine
-from batchspec.model.linear import StripLinear
 from batchspec.model.load import load_model
 from batchspec.model.native.decoder import Decoder
 from batchspec.model.screening import Screen, ScreeningRunner
 from batchspec.model.screening.kernel import screen_some
+from batchspec.model.strips import StripLinear
 from batchspec.sampling import Screened, noise_key
 from batchspec.sampling.draw import draw
 from batchspec.sampling.largest import largest
@@ -32,8 +32,8 @@ class Head:
 
     def __init__(self, weight: torch.Tensor):
         self.weight = weight
-        self.full = StripLinear(weight, None)
-        self.screen = Screen(weight, self.full.strips)
+        self.full = StripLinear(weight)
+        self.screen = Screen(weight, self.full)
 
     def chosen(self, rows: Floats, *, temperature: NDArray[np.float64], keys: NDArray[np.uint64]) -> list[int]:
         """Return the tokens by all logits."""
@@ -219,7 +219,7 @@ def answers(rows: list[dict[str, Any]], *, method: str, max_num_seqs: int) -> tu
 @pytest.fixture
 def screening(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Decide whether models get a screen, however small they are."""
-    monkeypatch.setattr("batchspec.model.native.loading.choose_packing", lambda _: "strips")
+    monkeypatch.setattr("batchspec.model.native.loading.choose_packing", lambda *_, **__: "strips")
     monkeypatch.setattr("batchspec.model.screening.screen._CROWD", 2.0)  # of a small vocabulary nothing is spared
     return lambda on: monkeypatch.setattr("batchspec.model.native.weights._WORTH_SCREENING", 0 if on else 1 << 60)
 

@@ -1,27 +1,24 @@
 """The instructions of the attention kernel on vectors of eight floats; arrays are flat float32."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 
-from batchspec.model.attending.vectors import FLOATS, LANES, VECTOR, call, instruction, spread_over
+from batchspec.model.attending.vectors import FLOATS, LANES, VECTOR, instruction, spread_over
 
 __all__ = [
     "add",
-    "add_products",
     "after",
     "claim",
     "fetch",
     "larger",
     "largest",
     "load",
-    "load_rows",
     "multiply",
     "spread",
     "store",
-    "store_rows",
     "total",
 ]
 
@@ -36,14 +33,6 @@ def _folded(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> An
     while len(lanes) > 1:
         lanes = [combine(a, b) for a, b in zip(lanes[: len(lanes) // 2], lanes[len(lanes) // 2 :], strict=True)]
     return lanes[0]
-
-
-def _rows(builder: Any, array: Any, index: Any, apart: Any, height: int) -> Iterator[Any]:
-    """Yield the addresses of the first two vectors of each row."""
-    for _ in range(height):
-        yield _address(builder, array, index)
-        yield _address(builder, array, builder.add(index, ir.Constant(index.type, LANES)))
-        index = builder.add(index, apart)
 
 
 @instruction(gives=VECTOR)
@@ -103,33 +92,6 @@ def multiply(builder: Any, a: Any, b: Any) -> Any:
 def larger(builder: Any, a: Any, b: Any) -> Any:
     """Return the larger of a and b; b where one is NaN."""
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
-
-
-@instruction()
-def add_products(builder: Any, sums: Any, factors: Any, index: Any, apart: Any, left: Any, right: Any) -> Any:
-    """Return ``sums[2q] + f[q] * left, sums[2q + 1] + f[q] * right`` for all q; f[q] is at ``index + q * apart``."""
-    for q in range(sums.type.count // 2):
-        factor = spread_over(builder, builder.load(builder.gep(factors, [index])))
-        for place, vector in ((2 * q, left), (2 * q + 1, right)):
-            added = call(builder, "llvm.fma", factor, vector, builder.extract_value(sums, place))
-            sums = builder.insert_value(sums, added, place)
-        index = builder.add(index, apart)
-    return sums
-
-
-@instruction()
-def load_rows(builder: Any, sums: Any, array: Any, index: Any, apart: Any) -> Any:
-    """Return as many vectors as there are sums, two from each row; rows begin ``apart`` numbers from each other."""
-    for place, address in enumerate(_rows(builder, array, index, apart, sums.type.count // 2)):
-        sums = builder.insert_value(sums, builder.load(address, align=4), place)
-    return sums
-
-
-@instruction(gives=types.void)
-def store_rows(builder: Any, sums: Any, array: Any, index: Any, apart: Any) -> None:
-    """Write the sums, two to each row."""
-    for place, address in enumerate(_rows(builder, array, index, apart, sums.type.count // 2)):
-        builder.store(builder.extract_value(sums, place), address, align=4)
 
 
 @instruction(gives=types.float32)

@@ -5,6 +5,7 @@ from typing import Any
 from batchspec.compiled import compiled, inner
 from batchspec.model.attending.products import TILE, Stack, products
 from batchspec.model.attending.room import STEP, seen, whole_strips
+from batchspec.model.attending.stored import get
 
 __all__ = ["mix"]
 
@@ -35,14 +36,14 @@ def _add(call: Any, room: Any, q: int, height: int, origin: int, begin: int, end
         depth = min(STEP, end - start)
         weights = q * room.width + start - origin
         for d in range(0, dim, TILE):
-            stack, block, row, strip = values, start // size, start % size, d * size
+            a, a_row, c, c_at = room.scores, room.width, room.sums, q * breadth + d
             if d + TILE > dim:
                 _gather(call, room, start, depth, d)
-                stack, block, row, strip = gathered, start - start, start - start, start - start
-            sums = q * breadth + d
-            products(
-                height, room.scores, weights, room.width, stack, block, row, strip, depth, room.sums, sums, breadth
-            )
+                none = start - start
+                products(height, a, weights, a_row, gathered, none, none, none, depth, c, c_at, breadth)
+            else:
+                block, row = start // size, start % size
+                products(height, a, weights, a_row, values, block, row, d * size, depth, c, c_at, breadth)
 
 
 @inner
@@ -53,4 +54,4 @@ def _gather(call: Any, room: Any, start: int, depth: int, whole: int) -> None:
         block, offset = room.blocks[(start + i) // size], (start + i) % size
         at = block * size * call.value_dim + size * whole + offset * rest
         for d in range(rest):
-            room.strip[i * TILE + d] = call.values[at + d]
+            room.strip[i * TILE + d] = get(call.values, at + d)

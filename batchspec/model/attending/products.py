@@ -3,20 +3,21 @@
 from typing import Any, NamedTuple
 
 from batchspec.compiled import inner
-from batchspec.model.attending.lanes import add_products, after, fetch, load, load_rows, spread, store_rows
-from batchspec.model.attending.vectors import LANES
+from batchspec.model.attending.lanes import after, fetch
+from batchspec.model.strips.heights import MOST_OF_FEW, height_of
+from batchspec.model.strips.processor import HAS_WIDE_VECTORS
+from batchspec.model.strips.sixteen import WIDTH, add_products, load_rows, nothing, store_rows, weights
 
 __all__ = ["TILE", "Stack", "products"]
 
-TILE = 2 * LANES
-_HIGHEST = 6  # rows at once: their twelve sums, a row of the stack and a factor fill sixteen registers
+TILE = WIDTH
 
 
 class Stack(NamedTuple):
     """A matrix whose rows lie in blocks that are scattered over an array; it is looked at in strips of TILE columns.
 
     Attributes:
-        numbers: float32, flat.
+        numbers: float32, or bfloat16 as uint16, flat.
         blocks: int64, which blocks the rows are in, some more of them behind the last.
         length: numbers in a block.
         size: rows in a block.
@@ -45,7 +46,7 @@ def _products(
     c_at: int,
     c_row: int,
 ) -> None:
-    """Do ``products`` for as many rows as there are pairs of sums; what these are at first does not matter."""
+    """Do ``products`` for as many rows as there are sums; what these are at first does not matter."""
     sums = load_rows(sums, c, c_at, c_row)
     done = 0
     while done < depth:
@@ -56,13 +57,71 @@ def _products(
         while i < count:
             here = begin + (row + i) * TILE
             fetch(stack.numbers, here + ahead)
-            left, right = load(stack.numbers, here), load(stack.numbers, here + LANES)
-            sums = add_products(sums, a, a_at + done + i, a_row, left, right)
+            sums = add_products(sums, a, a_at + done + i, a_row, weights(a, stack.numbers, here))
             i = after(i)
         done += count
         block += 1
         row = 0
     store_rows(sums, c, c_at, c_row)
+
+
+@inner
+def _up_to_six(
+    height: int,
+    a: Any,
+    a_at: int,
+    a_row: int,
+    stack: Any,
+    block: int,
+    row: int,
+    strip: int,
+    depth: int,
+    c: Any,
+    c_at: int,
+    c_row: int,
+) -> None:
+    one = (nothing(a, stack.numbers),)  # the sums of a row; only how many there are matters
+    two = one + one
+    three, four = two + one, two + two
+    if height == 1:
+        _products(one, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    elif height == 2:
+        _products(two, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    elif height == 3:
+        _products(three, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    elif height == 4:
+        _products(four, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    elif height == 5:
+        _products(three + two, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    else:
+        _products(three + three, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+
+
+@inner
+def _up_to_sixteen(
+    height: int,
+    a: Any,
+    a_at: int,
+    a_row: int,
+    stack: Any,
+    block: int,
+    row: int,
+    strip: int,
+    depth: int,
+    c: Any,
+    c_at: int,
+    c_row: int,
+) -> None:
+    one = (nothing(a, stack.numbers),)
+    two = one + one
+    four = two + two
+    eight = four + four
+    if height == 8:
+        _products(eight, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    elif height == 12:
+        _products(eight + four, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
+    else:
+        _products(eight + eight, a, a_at, a_row, stack, block, row, strip, depth, c, c_at, c_row)
 
 
 @inner
@@ -98,24 +157,12 @@ def products(
         c_at: where the first number of c is.
         c_row: how far the rows of c are from each other.
     """
-    one = (spread(0.0), spread(0.0))  # the pair of sums of a row; only how many pairs there are matters
-    two = one + one
-    three, four = two + one, two + two
     done = 0
     while done < height:
-        rest = height - done
-        part = rest if rest <= _HIGHEST else (rest + 1) // 2 if rest <= 2 * _HIGHEST else _HIGHEST
+        part = height_of(height - done)
         x, z = a_at + done * a_row, c_at + done * c_row
-        if part == 1:
-            _products(one, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
-        elif part == 2:
-            _products(two, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
-        elif part == 3:
-            _products(three, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
-        elif part == 4:
-            _products(four, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
-        elif part == 5:
-            _products(three + two, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
-        else:
-            _products(three + three, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        if part <= MOST_OF_FEW:
+            _up_to_six(part, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
+        elif HAS_WIDE_VECTORS:  # a constant: without them this is not compiled
+            _up_to_sixteen(part, a, x, a_row, stack, block, row, strip, depth, c, z, c_row)
         done += part

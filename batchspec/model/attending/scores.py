@@ -7,6 +7,7 @@ import numpy as np
 from batchspec.compiled import compiled, inner
 from batchspec.model.attending.products import TILE, Stack, products
 from batchspec.model.attending.room import whole_strips
+from batchspec.model.attending.stored import get
 
 __all__ = ["score"]
 
@@ -20,11 +21,13 @@ def score(call: Any, room: Any, num_queries: int, origin: int, end: int) -> None
     for q in range(num_queries):
         room.scores[q * width : q * width + whole_strips(end - origin)] = 0.0
     for start in range(origin, end, TILE):
-        stack, block, strip = keys, start // size, start % size * dim
+        at = start - origin
         if size % TILE:
             _gather(call, room, start, min(start + TILE, end))
-            stack, block, strip = gathered, zero, zero
-        products(num_queries, room.query, zero, dim, stack, block, zero, strip, dim, room.scores, start - origin, width)
+            products(num_queries, room.query, zero, dim, gathered, zero, zero, zero, dim, room.scores, at, width)
+        else:
+            block, strip = start // size, start % size * dim
+            products(num_queries, room.query, zero, dim, keys, block, zero, strip, dim, room.scores, at, width)
 
 
 @inner
@@ -36,4 +39,4 @@ def _gather(call: Any, room: Any, begin: int, end: int) -> None:
         breadth = min(TILE, size - offset // TILE * TILE)
         at = room.blocks[position // size] * size * call.dim + offset // TILE * TILE * call.dim + offset % TILE
         for d in range(call.dim):
-            room.strip[d * TILE + position - begin] = call.keys[at + d * breadth]
+            room.strip[d * TILE + position - begin] = get(call.keys, at + d * breadth)

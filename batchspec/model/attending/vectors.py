@@ -39,7 +39,8 @@ def instruction(gives: Any = None) -> Callable[[Callable[..., Any]], Any]:
     """Make something that compiled functions can call out of a function that emits LLVM instructions.
 
     The function gets the builder and the operands: floats, indices, vectors, tuples, or an array's first address, for
-    arrays are flat. What the instructions result in has the type given, else that of the first operand.
+    arrays are flat. What the instructions result in has the type given, or the one that a function given makes of the
+    operands' types, else that of the first operand.
     """
 
     def decorate(emit: Callable[..., Any]) -> Any:
@@ -53,7 +54,8 @@ def instruction(gives: Any = None) -> Callable[[Callable[..., Any]], Any]:
                 return context.get_dummy_value() if result is None else result
 
             taken = [_operand(kind) for kind in kinds]
-            return (gives or taken[0])(*taken), generate
+            result = gives if gives is None or isinstance(gives, types.Type) else gives(*kinds)
+            return (result or taken[0])(*taken), generate
 
         functools.update_wrapper(define, emit)  # numba asks for the names of the operands
         return intrinsic(define)

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import torch
-
 from batchspec.blocks import BlockPool, num_blocks_for
 from batchspec.model.cache import KVCache
 from batchspec.model.device.opening import record_steps
@@ -42,11 +40,10 @@ def open_draft_model(
     """
     num_drafted_blocks = num_blocks_for(num_spec_tokens, block_size=block_size)
     pool = BlockPool(num_blocks=num_blocks + max_num_seqs * num_drafted_blocks, block_size=block_size)
-    on_cpu = draft.device.type == "cpu"
     cache = KVCache(
         num_blocks=pool.num_blocks,
         block_size=block_size,
-        dtype=torch.float32 if on_cpu else draft.dtype,
+        dtype=draft.kv_dtype,
         device=draft.device,
     )
     runner = ModelRunner(network=draft.network, cache=cache, device=draft.device)

@@ -7,13 +7,14 @@ import numpy as np
 import torch
 
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.linear import PackedLinear, Room, row_counts
+from batchspec.model.linear import PackedLinear, row_counts
 from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
 from batchspec.model.network import ScreenedPass
-from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Rows, attend_on_cpu, store_on_cpu
+from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Pages, Rows, attend_on_cpu, pages_on_cpu, store_on_cpu
+from batchspec.model.room import Room
 from batchspec.sampling.screened import Screened
 from batchspec.sampling.simple import SimpleRows
 from batchspec.threads import over_rows
@@ -182,9 +183,8 @@ class Decoder:
         update: Floats = layer.attention_out(torch.from_numpy(out.reshape(len(out), -1))).numpy()
         return update
 
-    def _pages(self, cache: KVCache, number: int) -> tuple[Floats, Floats]:
-        keys, values = cache.layer(number, self._layout)
-        return keys.numpy(), values.numpy()
+    def _pages(self, cache: KVCache, number: int) -> Pages:
+        return pages_on_cpu(*cache.layer(number, self._layout))
 
     def _feed(self, layer: LayerWeights, normed: Floats) -> Floats:
         """Return what the feed-forward part adds to the stream (rows, hidden)."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from batchspec.model.linear import can_pack, choose_packing
+from batchspec.model.linear import choose_packing
 from batchspec.model.locate import ModelSource
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.decoder import Decoder
@@ -17,8 +17,6 @@ from batchspec.model.network import Parts
 from batchspec.model.tokenizer_files import read_tokenizer
 
 __all__ = ["load_native"]
-
-_FLOAT32_BYTES = 4
 
 
 def load_native(source: ModelSource, *, dtype: torch.dtype, device: torch.device) -> Parts:
@@ -41,7 +39,9 @@ def load_native(source: ModelSource, *, dtype: torch.dtype, device: torch.device
         config = json.loads((directory / "config.json").read_bytes())
         shape = decoder_shape(config)
         checkpoint = Checkpoint(directory)
-        packing = _packing(checkpoint, dtype)
+        packing = choose_packing(checkpoint.dtypes(), dtype=dtype)
+        if packing is None:
+            raise Unknown(f"{dtype} on this processor")
         weights = read_weights(checkpoint, shape, packing=packing)
         tokenizer = read_tokenizer(source)
     except (OSError, ValueError, TypeError, AttributeError, SafetensorError) as error:
@@ -52,16 +52,9 @@ def load_native(source: ModelSource, *, dtype: torch.dtype, device: torch.device
         vocab_size=shape.vocab_size,
         context_length=shape.context_length,
         eos_ids=(_generation_eos(directory), config.get("eos_token_id"), tokenizer.eos_token_id),
-        bytes_per_token=shape.kv_elements * _FLOAT32_BYTES,
+        kv_dtype=dtype,
+        bytes_per_token=shape.kv_elements * dtype.itemsize,
     )
-
-
-def _packing(checkpoint: Checkpoint, dtype: torch.dtype) -> str:
-    if dtype is torch.bfloat16:
-        if not can_pack("bfloat16"):
-            raise Unknown("bfloat16 on this processor")
-        return "bfloat16"
-    return choose_packing(checkpoint.dtypes())
 
 
 def _generation_eos(directory: Path) -> Any:

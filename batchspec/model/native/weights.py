@@ -7,11 +7,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.model.linear import PackedLinear, StripLinear, pack_linear
+from batchspec.model.linear import PackedLinear, pack_linear
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.families import Unknown
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.screening import Screen
+from batchspec.model.strips import StripLinear
 
 __all__ = ["DecoderWeights", "LayerWeights", "read_weights"]
 
@@ -149,7 +150,7 @@ class _Reader:
         if not (is_alone and is_large and isinstance(packed, StripLinear) and packed.bias is None):
             return packed, None
         try:
-            return packed, Screen(self._read([name], size), packed.strips)
+            return packed, Screen(self._read([name], size), packed)
         except ValueError:
             return packed, None
 

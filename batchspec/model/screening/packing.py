@@ -10,7 +10,7 @@ __all__ = ["pack_integers"]
 
 _LARGEST = 127.0  # of int8, on both sides of zero
 _UP = 1.00001  # what numbers are enlarged by before they are rounded to float32
-_LEAST = 1e-18  # of a slack, so that its product with a row's length is no subnormal number
+_LEAST = 1e-14  # of a slack: more than what is lost where numbers below the normal ones count as zero
 _TOO_LARGE = 1e15
 
 

@@ -1,15 +1,14 @@
 """The token that a row chooses, without computing all of its logits in float32."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.model.matmul import STRIP
-from batchspec.model.screening.kernel import GROUP, screen_some
+from batchspec.model.screening.kernel import screen_some
 from batchspec.model.screening.packing import pack_integers
 from batchspec.model.screening.settling import settle_some
+from batchspec.model.strips import StripLinear
+from batchspec.model.strips.kernel import STRIP
 from batchspec.threads import together
 
 __all__ = ["Screen"]
@@ -36,19 +35,20 @@ class Screen:
 
     Args:
         weight: (outputs, inputs), any floating dtype; not kept.
-        strips: the same weight as ``matmul.multiply_some`` takes it; shared.
+        head: the same weight in strips; shared.
 
     Raises:
         ValueError: a weight is infinite, not a number or out of all proportion.
     """
 
-    def __init__(self, weight: torch.Tensor, strips: NDArray[Any]):
+    def __init__(self, weight: torch.Tensor, head: StripLinear):
         num_outputs, num_inputs = weight.shape
         self._num_outputs = num_outputs
-        self._strips = strips
-        self._depth = -(-num_inputs // GROUP) * GROUP
-        self._packed = np.zeros((len(strips), self._depth // 2, STRIP, 2), dtype=np.int8)
-        self._measures = np.zeros((len(strips), 3, STRIP), dtype=np.float32)
+        self._head = head
+        self._depth = -(-num_inputs // 2) * 2
+        num_strips = len(head.strips)
+        self._packed = np.zeros((num_strips, self._depth // 2, STRIP, 2), dtype=np.int8)
+        self._measures = np.zeros((num_strips, 3, STRIP), dtype=np.float32)
         self._measures[:, 1] = np.inf  # what is left of the last strip stays without limits
         self._pause = 0
         self.num_tried = 0
@@ -82,7 +82,8 @@ class Screen:
             temperature: float64 (rows,), 0 for the largest.
             keys: uint64 (rows,), of the noise.
         """
-        integers, row_measures = self._integers(rows)
+        given, strips = self._head.given(torch.from_numpy(rows)), self._head.strips
+        integers, row_measures = self._integers(self._head.seen(rows))
         edges = self._room(len(rows))
         found, tried = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
         counters = np.zeros((2, 1), dtype=np.int64)
@@ -93,12 +94,10 @@ class Screen:
         )
         together(
             min(num_threads, len(rows)),
-            lambda: settle_some(
-                counters[1], rows, self._strips, edges, self._num_outputs, temperature, keys, found, tried
-            ),
+            lambda: settle_some(counters[1], given, strips, edges, self._num_outputs, temperature, keys, found, tried),
         )
         self.num_tried = int(tried.sum())
-        if self.num_tried > _CROWD * len(self._strips) * len(rows):
+        if self.num_tried > _CROWD * len(strips) * len(rows):
             self._pause = _PAUSE
         return found
 
@@ -115,7 +114,8 @@ class Screen:
 
     def _room(self, num_rows: int) -> NDArray[np.float32]:
         """Return float32 (rows, strips, 2), the same memory again and again."""
-        size = num_rows * len(self._strips) * 2
+        num_strips = len(self._packed)
+        size = num_rows * num_strips * 2
         if self._edges.size < size:
             self._edges = np.empty(size, dtype=np.float32)
-        return self._edges[:size].reshape(num_rows, len(self._strips), 2)
+        return self._edges[:size].reshape(num_rows, num_strips, 2)

@@ -1,0 +1,95 @@
+"""A weight in strips."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from batchspec.model.room import Room
+from batchspec.model.strips.kernel import STRIP, multiply_some
+from batchspec.model.strips.packing import pack_pairs, pack_strips
+from batchspec.model.strips.processor import HAS_BFLOAT16
+from batchspec.threads import together
+
+__all__ = ["StripLinear", "can_pair"]
+
+_WORTH_THREADS = 4_000_000  # products, a twentieth of a millisecond; below it a second thread comes too late
+_FEW = 4  # rows up to which the weights' way from memory takes the time, not the products
+_SET = 1024  # bytes: of rows that begin a multiple of it apart, no more than some fit into the nearest cache
+_LINE = 64
+
+
+def can_pair() -> bool:
+    """Return whether the processor multiplies pairs of bfloat16."""
+    return HAS_BFLOAT16
+
+
+class StripLinear:
+    """A weight in strips of outputs, multiplied by our own kernel.
+
+    Attributes:
+        out_features: columns of the result.
+        in_features: columns of the rows.
+        num_bytes: of the packed weight.
+        strips: as ``kernel.multiply_some`` takes them.
+        bias: float32 (out features,), or None.
+
+    Args:
+        weight: (out features, in features), any floating dtype; not kept.
+        bias: added in float32.
+        in_pairs: rows and weights are rounded to bfloat16 and multiplied in pairs.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None, *, in_pairs: bool = False):
+        self.out_features, self.in_features = weight.shape
+        self.bias = bias
+        self._in_pairs = in_pairs
+        kept = weight if weight.dtype in (torch.bfloat16, torch.float32) else weight.float()
+        if in_pairs:
+            kept = kept.bfloat16()
+        numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
+        num_strips = -(-self.out_features // STRIP)
+        if in_pairs:
+            self.strips = np.zeros((num_strips, -(-self.in_features // 2), STRIP, 2), dtype=np.uint16)
+            pack_pairs(numbers, self.strips)
+        else:
+            self.strips = np.empty((num_strips, self.in_features, STRIP), dtype=numbers.dtype)
+            pack_strips(numbers, self.strips)
+        self.num_bytes = self.strips.nbytes
+
+    def __call__(self, rows: torch.Tensor, *, room: Room | None = None) -> torch.Tensor:
+        """Return float32 (rows, out features) of float32 (rows, in features).
+
+        Args:
+            rows: what to multiply.
+            room: where the result may be; it is then overwritten by the next one there.
+        """
+        out = (room or Room()).take(len(rows), len(self.strips) * STRIP)
+        counter, given, result = np.zeros(1, dtype=np.int64), self.given(rows), out.numpy()
+        is_large = self.strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
+        num_threads = torch.get_num_threads() if is_large else 1
+        together(num_threads, lambda: multiply_some(counter, given, self.strips, result))
+        if self.out_features % STRIP:
+            out = out[:, : self.out_features].contiguous()
+        return out if self.bias is None else out.add_(self.bias)
+
+    def seen(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the numbers that are multiplied: float32 (rows, in features), rounded if weights are in pairs."""
+        if not self._in_pairs:
+            return rows
+        rounded: NDArray[np.float32] = torch.from_numpy(rows).bfloat16().float().numpy()
+        return rounded
+
+    def given(self, rows: torch.Tensor) -> NDArray[Any]:
+        """Return rows as the kernel takes them, with a space behind each where they would be in each other's way."""
+        dtype = torch.bfloat16 if self._in_pairs else torch.float32
+        width = self.in_features + (self.in_features % 2 if self._in_pairs else 0)
+        if len(rows) > 1 and width * dtype.itemsize % _SET == 0:
+            width += _LINE // dtype.itemsize
+        if dtype is rows.dtype and width == rows.shape[1]:
+            return rows.contiguous().numpy()
+        spaced = torch.empty(len(rows), width, dtype=dtype)
+        spaced[:, : self.in_features] = rows
+        spaced[:, self.in_features :] = 0
+        return (spaced.view(torch.uint16) if self._in_pairs else spaced).numpy()

@@ -1,0 +1,31 @@
+"""Weights laid out in strips."""
+
+from typing import Any
+
+from batchspec.compiled import compiled
+
+__all__ = ["pack_pairs", "pack_strips"]
+
+
+@compiled(nogil=True)
+def pack_strips(weight: Any, strips: Any) -> None:
+    """Write a weight (outputs, inputs) into strips (ceil(outputs / STRIP), inputs, STRIP); what is left over is 0."""
+    outputs, inputs = weight.shape
+    for strip in range(len(strips)):
+        first = strip * strips.shape[2]
+        for lane in range(strips.shape[2]):
+            if first + lane < outputs:
+                for i in range(inputs):
+                    strips[strip, i, lane] = weight[first + lane, i]
+            else:
+                strips[strip, :, lane] = 0
+
+
+@compiled(nogil=True)
+def pack_pairs(weight: Any, strips: Any) -> None:
+    """Write a weight (outputs, inputs) into strips (ceil(outputs / STRIP), ceil(inputs / 2), STRIP, 2) of zeros."""
+    outputs, inputs = weight.shape
+    for output in range(outputs):
+        strip, lane = output // strips.shape[2], output % strips.shape[2]
+        for i in range(inputs):
+            strips[strip, i // 2, lane, i % 2] = weight[output, i]
