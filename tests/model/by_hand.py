@@ -22,10 +22,11 @@ class Pages:
     Args:
         network: what it runs.
         in_strips: whether pages are the CPU kernel's, or those of other devices.
+        dtype: of the pages.
     """
 
-    def __init__(self, network: Network, *, in_strips: bool = True):
-        cache = KVCache(num_blocks=64, block_size=BLOCK_SIZE, dtype=torch.float32, device=CPU, in_strips=in_strips)
+    def __init__(self, network: Network, *, in_strips: bool = True, dtype: torch.dtype = torch.float32):
+        cache = KVCache(num_blocks=64, block_size=BLOCK_SIZE, dtype=dtype, device=CPU, in_strips=in_strips)
         self.runner = ModelRunner(network=network, cache=cache, device=CPU)
         self.free = np.random.default_rng(1).permutation(64).tolist()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from batchspec.model.cache import KVCache, KVLayout
 from batchspec.model.kernel import store
-from batchspec.model.paging import PackedRows, attend_paged
+from batchspec.model.paging import PackedRows, attend_paged, pages_on_cpu
 
 
 @dataclass(kw_only=True)
@@ -84,14 +84,14 @@ LAYOUTS = st.builds(
 )
 
 
-def compute(layout: Layout, tensors: dict[str, Any]) -> torch.Tensor:
-    """Return (rows, heads, Dv) from the compiled kernel."""
+def compute(layout: Layout, tensors: dict[str, Any], *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return (rows, heads, Dv) from the compiled kernel over pages in a type."""
     key, value, keys, values = fresh(tensors)
     return attend_paged(
         tensors["query"],
         key,
         value,
-        layer=kernel_pages(keys, values),
+        layer=kernel_pages(keys, values, dtype=dtype),
         rows=tensors["rows"],
         window=layout.window,
         scale=0.3,
@@ -111,13 +111,15 @@ def fresh(tensors: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor, torch.Te
     return key, value, keys, values
 
 
-def kernel_pages(keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def kernel_pages(
+    keys: torch.Tensor, values: torch.Tensor, *, dtype: torch.dtype = torch.float32
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the pages (blocks, block size, heads, dim) as the cache lays them out on the CPU, all written."""
     num_blocks, block_size, num_heads, dim = keys.shape
-    cache = KVCache(num_blocks=num_blocks, block_size=block_size, dtype=torch.float32, device=torch.device("cpu"))
+    cache = KVCache(num_blocks=num_blocks, block_size=block_size, dtype=dtype, device=torch.device("cpu"))
     pages = cache.layer(0, KVLayout(num_kv_heads=num_heads, key_dim=dim, value_dim=values.shape[3]))
     key, value = (side.flatten(0, 1).numpy() for side in (keys, values))
-    store(key, value, np.arange(num_blocks * block_size), pages[0].numpy(), pages[1].numpy())
+    store(key, value, np.arange(num_blocks * block_size), *pages_on_cpu(*pages))
     return pages
 
 

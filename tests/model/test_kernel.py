@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from batchspec.compiled import compiled
 from batchspec.model.attending import lanes
 from batchspec.model.attending.exponential import exp, tanh
+from batchspec.model.attending.stored import get, put
 from batchspec.model.attending.vectors import LANES
 
 from .paging import LAYOUTS, Layout, alone, compute, plain
@@ -24,6 +25,32 @@ from .paging import LAYOUTS, Layout, alone, compute, plain
 def test_the_kernel_follows_the_definition(layout: Layout) -> None:
     tensors = layout.tensors()
     assert torch.allclose(compute(layout, tensors).double(), plain(layout, tensors), atol=2e-5)
+
+
+@given(LAYOUTS)
+@settings(max_examples=100, deadline=None)
+def test_pages_in_bfloat16_hold_what_is_rounded(layout: Layout) -> None:
+    tensors = layout.tensors()
+    rounded = tensors | {side: tensors[side].bfloat16().float() for side in ("keys", "values")}
+    assert torch.equal(compute(layout, tensors, dtype=torch.bfloat16), compute(layout, rounded))
+
+
+@compiled()
+def _put_and_get(numbers: Any, shorts: Any, again: Any) -> None:
+    for i in range(len(numbers)):
+        put(shorts, i, numbers[i])
+        again[i] = get(shorts, i)
+
+
+def test_rounding_is_as_in_torch() -> None:
+    numbers = np.random.default_rng(0).integers(0, 2**32, 100_000, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    ends = [0.0, -0.0, np.inf, -np.inf, 3.4e38, 1 + 2**-8, 1 + 3 * 2**-8, 1e-45, np.nan]
+    numbers = np.append(numbers, np.array(ends, dtype=np.float32))
+    numbers = np.append(numbers, np.array([0x7F800001, 0xFFFFFFFF], dtype=np.uint32).view(np.float32))
+    shorts, again = np.empty(len(numbers), dtype=np.uint16), np.empty_like(numbers)
+    _put_and_get(numbers, shorts, again)
+    expected = torch.from_numpy(numbers).bfloat16().float().numpy()
+    assert np.array_equal(again, expected, equal_nan=True)
 
 
 def test_padding_rows_are_zero() -> None:

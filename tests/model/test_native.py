@@ -61,7 +61,7 @@ def saved_model(directory: Path, name: str, dtype: torch.dtype) -> Path:
 def native_logits(directory: Path, prompt: list[int], *, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """Return logits (prompt, vocabulary) from our layers, in three chunks over scattered pages."""
     parts = load_native(locate(directory), dtype=dtype, device=CPU)
-    pages = Pages(parts.network)
+    pages = Pages(parts.network, dtype=parts.kv_dtype)
     sequence = pages.sequence(prompt)
     bounds = [(0, 1), (1, 18), (18, LONG)]
     return torch.cat([pages.forward((sequence, start, end, end - start))[0] for start, end in bounds])
@@ -77,6 +77,18 @@ def test_the_logits_are_those_of_transformers(tmp_path: Path, name: str, dtype: 
         expected = module(input_ids=torch.tensor([prompt]), use_cache=False).logits[0]
     found = native_logits(tmp_path, prompt)
     assert float((found - expected).abs().max()) < 2e-5 * float(expected.abs().max())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_in_bfloat16_they_are_near(tmp_path: Path, name: str) -> None:
+    saved_model(tmp_path, name, torch.bfloat16)
+    try:
+        found = native_logits(tmp_path, prompts_of(LONG)[0], dtype=torch.bfloat16)
+    except Unknown:
+        pytest.skip("this processor has no products of bfloat16")
+    expected = native_logits(tmp_path, prompts_of(LONG)[0])
+    off = float((found - expected).abs().max() / expected.abs().max())
+    assert 1e-5 < off < 0.05
 
 
 @pytest.mark.parametrize("name", MODELS)

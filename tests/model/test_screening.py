@@ -17,7 +17,7 @@ from batchspec.model.load import load_model
 from batchspec.model.native.decoder import Decoder
 from batchspec.model.screening import Screen, ScreeningRunner
 from batchspec.model.screening.kernel import screen_some
-from batchspec.model.strips import StripLinear
+from batchspec.model.strips import StripLinear, can_pair
 from batchspec.sampling import Screened, noise_key
 from batchspec.sampling.draw import draw
 from batchspec.sampling.largest import largest
@@ -30,9 +30,9 @@ Floats = NDArray[np.float32]
 class Head:
     """A weight, in full and screened."""
 
-    def __init__(self, weight: torch.Tensor):
+    def __init__(self, weight: torch.Tensor, *, in_pairs: bool = False):
         self.weight = weight
-        self.full = StripLinear(weight)
+        self.full = StripLinear(weight, in_pairs=in_pairs)
         self.screen = Screen(weight, self.full)
 
     def chosen(self, rows: Floats, *, temperature: NDArray[np.float64], keys: NDArray[np.uint64]) -> list[int]:
@@ -84,13 +84,15 @@ KINDS = ["usual", "outliers", "scales", "alike", "repeated", "sparse", "negative
     num_outputs=st.integers(1, 700),
     num_inputs=st.integers(1, 90),
     num_rows=st.integers(1, 20),
-    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    packing=st.sampled_from(["32 bits", "16 bits", "pairs"]),
 )
 def test_screening_chooses_what_all_logits_would(
-    seed: int, kind: str, row_kind: str, num_outputs: int, num_inputs: int, num_rows: int, dtype: torch.dtype
+    seed: int, kind: str, row_kind: str, num_outputs: int, num_inputs: int, num_rows: int, packing: str
 ) -> None:
     dice = np.random.default_rng(seed)
-    head = Head(torch.from_numpy(made(kind, dice, num_outputs, num_inputs)).to(dtype))
+    dtype = torch.float32 if packing == "32 bits" else torch.bfloat16
+    in_pairs = packing == "pairs" and can_pair()
+    head = Head(torch.from_numpy(made(kind, dice, num_outputs, num_inputs)).to(dtype), in_pairs=in_pairs)
     rows = made(row_kind, dice, num_rows, num_inputs)
     rows[np.abs(rows).max(axis=1) == 0] = 1.0
     how = {"temperature": dice.choice([0.0, 0.05, 0.8, 2.0], size=num_rows), "keys": keys_of(num_rows, seed=seed)}
@@ -101,7 +103,7 @@ def limits(head: Head, rows: Floats) -> tuple[Floats, Floats]:
     """Return float32 (rows, strips): the highest lower and the highest upper limit of each strip, which must hold."""
     num_strips = len(head.full.strips)
     edges = np.empty((len(rows), num_strips, 2), dtype=np.float32)
-    integers, measures = head.screen._integers(rows)
+    integers, measures = head.screen._integers(head.full.seen(rows))
     counter = np.zeros(1, dtype=np.int64)
     screen_some(counter, integers, measures, head.screen._packed, head.screen._measures, edges)
     logits = head.full(torch.from_numpy(rows)).numpy().reshape(len(rows), num_strips, -1).max(axis=2)
@@ -112,10 +114,15 @@ def limits(head: Head, rows: Floats) -> tuple[Floats, Floats]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_logit_lies_between_its_limits(kind: str) -> None:
+@pytest.mark.parametrize("in_pairs", [False, True])
+def test_every_logit_lies_between_its_limits(kind: str, in_pairs: bool) -> None:
+    if in_pairs and not can_pair():
+        pytest.skip("this processor multiplies no pairs of bfloat16")
     dice = np.random.default_rng(5)
     weight, rows = made(kind, dice, 512, 96), made("outliers", dice, 40, 96)
-    lower, upper = limits(Head(torch.from_numpy(weight)), rows)
+    if in_pairs:
+        weight = torch.from_numpy(weight).bfloat16().float().numpy()
+    lower, upper = limits(Head(torch.from_numpy(weight), in_pairs=in_pairs), rows)
     size = np.linalg.norm(rows, axis=1)[:, None] * np.linalg.norm(weight, axis=1).reshape(32, 16).max(axis=1)
     assert (upper - lower < 0.05 * size).all(), "limits that say nothing"
 
