@@ -15,6 +15,7 @@ from batchspec.model.native.weights import DecoderWeights, LayerWeights
 from batchspec.model.network import ScreenedPass
 from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Pages, Rows, attend_on_cpu, pages_on_cpu, store_on_cpu
 from batchspec.model.room import Room
+from batchspec.model.screening.screen import Screen
 from batchspec.sampling.screened import Screened
 from batchspec.sampling.simple import SimpleRows
 from batchspec.threads import over_rows
@@ -32,13 +33,15 @@ class Decoder:
         shape: what it computes.
         weights: with what.
         packing: how the weights are packed, see ``model.linear``.
+        screen: finds the largest logit without computing all; None for all of them.
     """
 
     implementation = "batchspec"
 
-    def __init__(self, shape: DecoderShape, weights: DecoderWeights, *, packing: str):
+    def __init__(self, shape: DecoderShape, weights: DecoderWeights, *, packing: str, screen: Screen | None = None):
         self.shape = shape
         self.weights = weights
+        self.screen = screen
         self.row_counts = row_counts(packing)
         self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
         self._logits, self._gates = Room(), Room()
@@ -55,8 +58,8 @@ class Decoder:
     @property
     def weight_bytes(self) -> int:
         """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
-        screen = self.weights.screen
-        return sum(linear.num_bytes for linear in self._linears()) + (0 if screen is None else screen.num_bytes)
+        of_screen = 0 if self.screen is None else self.screen.num_bytes
+        return sum(linear.num_bytes for linear in self._linears()) + of_screen
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -66,7 +69,7 @@ class Decoder:
     @property
     def screened(self) -> ScreenedPass | None:
         """The pass that may screen rows, see ``Network``."""
-        return None if self.weights.screen is None else self._screened
+        return None if self.screen is None else self._screened
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""
@@ -82,7 +85,7 @@ class Decoder:
         wanted: torch.Tensor,
     ) -> torch.Tensor:
         """Return float32 logits (wanted rows, vocabulary); arguments as in ``Network.forward``."""
-        return self._logits_of(self._states(token_ids, positions, rows=rows, cache=cache, wanted=wanted))
+        return self._logits_of(self.states(token_ids, positions, rows=rows, cache=cache, wanted=wanted))
 
     def _screened(
         self,
@@ -94,7 +97,7 @@ class Decoder:
         wanted: torch.Tensor,
         simple: SimpleRows,
     ) -> torch.Tensor | Screened:
-        states, screen = self._states(token_ids, positions, rows=rows, cache=cache, wanted=wanted), self.weights.screen
+        states, screen = self.states(token_ids, positions, rows=rows, cache=cache, wanted=wanted), self.screen
         if screen is None or not screen.is_worth_it():
             return self._logits_of(states)
         alone = simple.is_simple & screen.is_calm(states)
@@ -105,7 +108,7 @@ class Decoder:
         full = self._logits_of(others) if len(others) else torch.empty(0, self.weights.head.out_features)
         return Screened(target_ids=torch.from_numpy(target_ids), full=full, places=places)
 
-    def _states(
+    def states(
         self, token_ids: torch.Tensor, positions: torch.Tensor, *, rows: Rows, cache: KVCache, wanted: torch.Tensor
     ) -> Floats:
         """Return float32 (wanted rows, hidden), what the head multiplies."""

@@ -12,7 +12,8 @@ from batchspec.model.locate import ModelSource
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.decoder import Decoder
 from batchspec.model.native.families import Unknown, decoder_shape
-from batchspec.model.native.weights import read_weights
+from batchspec.model.native.screening import screen_for
+from batchspec.model.native.weights import head_name, read_weights
 from batchspec.model.network import Parts
 from batchspec.model.tokenizer_files import read_tokenizer
 
@@ -44,10 +45,11 @@ def load_native(source: ModelSource, *, dtype: torch.dtype, device: torch.device
             raise Unknown(f"{dtype} on this processor")
         weights = read_weights(checkpoint, shape, packing=packing)
         tokenizer = read_tokenizer(source)
+        screen = screen_for(Decoder(shape, weights, packing=packing), checkpoint.mapped(head_name(shape)), tokenizer)
     except (OSError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise Unknown(f"{type(error).__name__}: {error}") from error
     return Parts(
-        network=Decoder(shape, weights, packing=packing),
+        network=Decoder(shape, weights, packing=packing, screen=screen),
         tokenizer=tokenizer,
         vocab_size=shape.vocab_size,
         context_length=shape.context_length,

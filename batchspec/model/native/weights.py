@@ -11,14 +11,12 @@ from batchspec.model.linear import PackedLinear, pack_linear
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.families import Unknown
 from batchspec.model.native.shape import DecoderShape
-from batchspec.model.screening import Screen
-from batchspec.model.strips import StripLinear
 
-__all__ = ["DecoderWeights", "LayerWeights", "read_weights"]
+__all__ = ["DecoderWeights", "LayerWeights", "head_name", "read_weights"]
 
 
+_EMBEDDING = "model.embed_tokens.weight"
 _NO_NORM = np.empty(0, dtype=np.float32)
-_WORTH_SCREENING = 30_000_000  # weights of a head, far more than caches hold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +55,17 @@ class DecoderWeights:
         layers: one after another.
         norm: float32 (hidden,), before the head.
         head: (vocabulary, hidden).
-        screen: finds the largest logit without computing all; None where that is not exact or saves nothing.
     """
 
     embedding: torch.Tensor
     layers: tuple[LayerWeights, ...]
     norm: NDArray[np.float32]
     head: PackedLinear
-    screen: Screen | None
+
+
+def head_name(shape: DecoderShape) -> str:
+    """Return the tensor that is the language head."""
+    return _EMBEDDING if shape.is_tied else "lm_head.weight"
 
 
 def read_weights(checkpoint: Checkpoint, shape: DecoderShape, *, packing: str) -> DecoderWeights:
@@ -79,15 +80,13 @@ def read_weights(checkpoint: Checkpoint, shape: DecoderShape, *, packing: str) -
         Unknown: a tensor is missing or left over, or has another shape.
     """
     reader = _Reader(checkpoint, shape, packing=packing)
-    embedding = "model.embed_tokens.weight"
-    head = embedding if shape.is_tied else "lm_head.weight"
+    embedding, head = _EMBEDDING, head_name(shape)
     with ThreadPoolExecutor(2) as pool:  # packing is done by one thread, and the head takes about as long as the rest
-        packed_head = pool.submit(reader.head, head)
+        packed_head = pool.submit(reader.linear, [head.removesuffix(".weight")], shape.vocab_size, shape.hidden_size)
         layers = tuple(pool.map(reader.layer, range(shape.num_layers)))
         norm = reader.norm("model.norm", shape.hidden_size)
-        packed, screen = packed_head.result()
         weights = DecoderWeights(
-            embedding=checkpoint.mapped(embedding), layers=layers, norm=norm, head=packed, screen=screen
+            embedding=checkpoint.mapped(embedding), layers=layers, norm=norm, head=packed_head.result()
         )
     left_over = sorted(checkpoint.names() - reader.used - {embedding, "lm_head.weight" if shape.is_tied else embedding})
     if left_over:
@@ -140,19 +139,6 @@ class _Reader:
         biases = [f"{name}.bias" for name in names]
         bias = self._read(biases, (out_features,)) if self._names & set(biases) else None
         return pack_linear(weight, bias, packing=self._packing)
-
-    def head(self, name: str) -> tuple[PackedLinear, Screen | None]:
-        """Return the language head, and what finds its largest output, if that is to be used."""
-        size = self._shape.vocab_size, self._shape.hidden_size
-        packed = self.linear([name.removesuffix(".weight")], *size)
-        is_alone = not self._shape.final_softcap  # which may make different logits equal
-        is_large = size[0] * size[1] >= _WORTH_SCREENING
-        if not (is_alone and is_large and isinstance(packed, StripLinear) and packed.bias is None):
-            return packed, None
-        try:
-            return packed, Screen(self._read([name], size), packed)
-        except ValueError:
-            return packed, None
 
     def _head_norms(self, name: str) -> NDArray[np.float32]:
         width = self._shape.head_dim

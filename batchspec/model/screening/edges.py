@@ -6,38 +6,50 @@ from llvmlite import ir
 from numba import types
 
 from batchspec.model.attending.vectors import instruction
-from batchspec.model.strips.sixteen import FLOATS, WIDTH, everywhere, picked
+from batchspec.model.strips.sixteen import FLOATS, INTEGERS, WIDTH, everywhere, picked
 
 __all__ = ["keep_edges"]
 
 
 @instruction(gives=types.void)
 def keep_edges(
-    builder: Any, sums: Any, measures: Any, at: Any, rows: Any, row: Any, edges: Any, where: Any, apart: Any
+    builder: Any,
+    sums: Any,
+    offsets: Any,
+    measures: Any,
+    strip: Any,
+    rows: Any,
+    row: Any,
+    edges: Any,
+    where: Any,
+    apart: Any,
 ) -> None:
     """Write, for each row, the highest upper and the highest lower limit of the sixteen products of a strip.
 
-    A product lies within ``slack * length + size * rest`` of ``sum * unit * row unit``.
+    A product lies within ``slack * length + size * rest`` of ``(sum + offset) * unit * row unit``.
 
     Args:
         builder: of instructions.
         sums: a vector for each row.
+        offsets: int32, sixteen for each strip.
         measures: float32, for each strip sixteen units, then as many slacks, then as many sizes.
-        at: where the strip's begin.
+        strip: which.
         rows: float32, for each row its unit, its length and its rest.
         row: the first row.
         edges: float32, both limits side by side.
         where: those of the first row are.
         apart: those of the next row are from there.
     """
-    unit, slack, size = (_measure(builder, measures, _plus(builder, at, WIDTH * i)) for i in range(3))
+    at = builder.mul(strip, ir.Constant(strip.type, 3 * WIDTH))
+    unit, slack, size = (_vector(builder, measures, _plus(builder, at, WIDTH * i), FLOATS) for i in range(3))
+    offset = _vector(builder, offsets, builder.mul(strip, ir.Constant(strip.type, WIDTH)), INTEGERS)
     index = builder.mul(row, ir.Constant(row.type, 3))
     for place in range(sums.type.count):
         row_unit, length, rest = (
             everywhere(builder, builder.load(builder.gep(rows, [_plus(builder, index, 3 * place + i)])))
             for i in range(3)
         )
-        total = builder.sitofp(builder.extract_value(sums, place), FLOATS)
+        total = builder.sitofp(builder.add(builder.extract_value(sums, place), offset), FLOATS)
         middle = builder.fmul(builder.fmul(total, unit), row_unit)
         away = builder.fadd(builder.fmul(slack, length), builder.fmul(size, rest))
         _keep(builder, builder.fadd(middle, away), builder.fsub(middle, away), edges, where)
@@ -48,8 +60,8 @@ def _plus(builder: Any, index: Any, number: int) -> Any:
     return builder.add(index, ir.Constant(index.type, number))
 
 
-def _measure(builder: Any, measures: Any, index: Any) -> Any:
-    return builder.load(builder.bitcast(builder.gep(measures, [index]), FLOATS.as_pointer()), align=4)
+def _vector(builder: Any, array: Any, index: Any, kind: Any) -> Any:
+    return builder.load(builder.bitcast(builder.gep(array, [index]), kind.as_pointer()), align=4)
 
 
 def _larger(builder: Any, one: Any, other: Any) -> Any:

@@ -15,33 +15,39 @@ _TOO_LARGE = 1e15
 
 
 @compiled(nogil=True)
-def pack_integers(weight: Any, packed: Any, measures: Any, error_share: float) -> bool:
+def pack_integers(weight: Any, scales: Any, packed: Any, totals: Any, measures: Any, error_share: float) -> bool:
     """Write weights as integers times a unit for each output; return whether all of them are of a usual size.
 
     Args:
         weight: float32 (outputs, inputs).
-        packed: int8 (strips, inputs' / 2, STRIP, 2) of zeros, inputs' being at least as many, pairs of inputs together.
+        scales: float64 (inputs,), by which weights are multiplied, and rows to be divided.
+        packed: int8 (strips, inputs' / n, STRIP, n) of zeros, inputs' being at least as many, n inputs together.
+        totals: int32 (strips, STRIP), to hold the sum of each output's integers.
         measures: float32 (strips, 3, STRIP), to hold each output's unit, its slack (how long the difference between
             weights and integers is, plus the share below) and its size (how long the integers are, in their unit).
         error_share: what sums in float32 may be wrong by, as a share of the product of both lengths.
     """
+    together = packed.shape[3]
     for output in range(len(weight)):
         row, strip, lane = weight[output], output // packed.shape[2], output % packed.shape[2]
-        largest = np.float32(0.0)
+        largest = 0.0
         for i in range(len(row)):
             if not abs(row[i]) <= _TOO_LARGE:
                 return False
-            largest = max(largest, abs(row[i]))
+            largest = max(largest, abs(row[i] * scales[i]))
         unit = np.float64(np.float32(largest / _LARGEST)) if largest > 0 else 1.0
         if unit == 0.0:
             return False
-        missing, size = 0.0, 0.0
+        missing, size, total = 0.0, 0.0, 0
         for i in range(len(row)):
-            number = min(_LARGEST, max(-_LARGEST, np.rint(row[i] / unit)))
-            packed[strip, i // 2, lane, i % 2] = number
-            missing += (row[i] - number * unit) ** 2
+            scaled = row[i] * scales[i]
+            number = min(_LARGEST, max(-_LARGEST, np.rint(scaled / unit)))
+            packed[strip, i // together, lane, i % together] = number
+            total += int(number)
+            missing += (scaled - number * unit) ** 2
             size += (number * unit) ** 2
         missing, size = np.sqrt(missing), np.sqrt(size)
+        totals[strip, lane] = total
         measures[strip, 0, lane] = unit
         measures[strip, 1, lane] = max(_LEAST, _UP * (missing + error_share * (size + missing)))
         measures[strip, 2, lane] = _UP * size

@@ -5,6 +5,7 @@ What rows are decides what is computed:
 - float32 rows, weights in float32 or bfloat16: one input at a time, its products added with a single rounding each.
 - uint16 rows and weights, both bfloat16: two inputs at a time, added in float32 by one instruction of the processor.
 - int16 rows, int8 weights: two inputs at a time, added in int32.
+- uint8 rows, int8 weights: four inputs at a time, added in int32 by one instruction of the processor.
 
 A processor whose vectors are shorter takes two for one, to the same bits.
 """
@@ -79,18 +80,18 @@ def nothing(builder: Any, rows: Any, strips: Any) -> Any:
 def inputs_at_once(builder: Any, rows: Any) -> Any:
     """Return how many inputs are multiplied at a time."""
     del builder
-    return ir.Constant(ir.IntType(types.intp.bitwidth), 1 if _are_floats(rows) else 2)
+    return ir.Constant(ir.IntType(types.intp.bitwidth), 1 if _are_floats(rows) else 4 if _are_bytes(rows) else 2)
 
 
 @instruction(gives=lambda rows, *_: _SUMS if rows.dtype == types.float32 else _WORDS)
 def weights(builder: Any, rows: Any, strips: Any, index: Any) -> Any:
     """Return the weights of the inputs that are multiplied at a time, which begin at an index."""
     address = builder.gep(strips, [index])
-    if _are_bytes(strips):
+    if _are_bytes(strips) and not _are_bytes(rows):
         few = ir.VectorType(ir.IntType(_BYTE), 2 * WIDTH).as_pointer()
         return builder.bitcast(builder.sext(builder.load(builder.bitcast(address, few), align=1), _SHORTS), INTEGERS)
     if not _are_floats(rows):
-        return builder.load(builder.bitcast(address, INTEGERS.as_pointer()), align=2)
+        return builder.load(builder.bitcast(address, INTEGERS.as_pointer()), align=1)
     if _are_floats(strips):
         return builder.load(builder.bitcast(address, FLOATS.as_pointer()), align=4)
     short = ir.VectorType(ir.IntType(16), WIDTH).as_pointer()
@@ -101,7 +102,8 @@ def weights(builder: Any, rows: Any, strips: Any, index: Any) -> Any:
 @instruction()
 def add_products(builder: Any, sums: Any, rows: Any, index: Any, apart: Any, weight: Any) -> Any:
     """Return ``sums[q] + f[q] * weight`` for all q; f[q] are the inputs at ``index + q * apart``."""
-    add = _add_float if _are_floats(rows) else _add_pair if sums.type.elements[0] == FLOATS else _add_exactly
+    add = _add_float if _are_floats(rows) else _add_bytes if _are_bytes(rows) else _add_exactly
+    add = _add_pair if add is _add_exactly and sums.type.elements[0] == FLOATS else add
     for place in range(sums.type.count):
         added = add(builder, builder.extract_value(sums, place), builder.gep(rows, [index]), weight)
         sums = builder.insert_value(sums, added, place)
@@ -118,20 +120,28 @@ def _add_pair(builder: Any, total: Any, address: Any, weight: Any) -> Any:
     """Source: Intel's manual of instructions, VDPBF16PS; numbers below the normal ones count as 0 there."""
     kind = ir.FunctionType(FLOATS, [FLOATS, INTEGERS, INTEGERS])
     dot = get_or_insert_function(builder.module, kind, "llvm.x86.avx512bf16.dpbf16ps.512")
-    return builder.call(dot, [total, weight, everywhere(builder, _pair(builder, address))])
+    return builder.call(dot, [total, weight, everywhere(builder, _word(builder, address))])
 
 
 def _add_exactly(builder: Any, total: Any, address: Any, weight: Any) -> Any:
     """Compilers know this pattern as one or two instructions."""
-    pair = builder.bitcast(everywhere(builder, _pair(builder, address)), _SHORTS)
+    pair = builder.bitcast(everywhere(builder, _word(builder, address)), _SHORTS)
     products = builder.mul(*(builder.sext(part, _PRODUCTS) for part in (pair, builder.bitcast(weight, _SHORTS))))
     firsts = picked(builder, products, products, list(range(0, 2 * WIDTH, 2)))
     seconds = picked(builder, products, products, list(range(1, 2 * WIDTH, 2)))
     return builder.add(builder.add(firsts, seconds), total)
 
 
-def _pair(builder: Any, address: Any) -> Any:
-    return builder.load(builder.bitcast(address, _NUMBER.as_pointer()), align=2)
+def _add_bytes(builder: Any, total: Any, address: Any, weight: Any) -> Any:
+    """Source: Intel's manual of instructions, VPDPBUSD."""
+    kind = ir.FunctionType(INTEGERS, [INTEGERS] * 3)
+    dot = get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpbusd.512")
+    return builder.call(dot, [total, everywhere(builder, _word(builder, address)), weight])
+
+
+def _word(builder: Any, address: Any) -> Any:
+    """Return the inputs that are multiplied at a time, being integers or bfloat16."""
+    return builder.load(builder.bitcast(address, _NUMBER.as_pointer()), align=1)
 
 
 @instruction()
