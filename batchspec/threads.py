@@ -1,23 +1,24 @@
 """Compiled functions that release Python's lock, run by several threads at once.
 
-The threads sleep between calls. Those of numba's and OpenMP's pools wait actively, and two such pools on the same cores
-would keep each other from working.
+The threads wait actively for the tenth of a millisecond that usually passes between two calls of a forward pass: to
+wake one that sleeps takes about as long as a small matrix product. Then they sleep, unlike those of OpenMP's pools, of
+which two on the same cores would keep each other from working.
 """
 
+import os
+import threading
+import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
+
+from batchspec.helper import Helper
 
 __all__ = ["over_rows", "together"]
 
 
 def together(num_threads: int, work: Callable[[], None]) -> None:
     """Call ``work`` in so many threads at once, the calling one among them, and wait for all."""
-    helpers = [_pool(num_threads - 1).submit(work) for _ in range(num_threads - 1)] if num_threads > 1 else []
-    work()
-    for helper in helpers:
-        helper.result()
+    _share([work] * num_threads)
 
 
 def over_rows(num_threads: int, num_rows: int, work: Callable[[slice], None]) -> None:
@@ -26,14 +27,55 @@ def over_rows(num_threads: int, num_rows: int, work: Callable[[slice], None]) ->
         work(slice(num_rows))
         return
     bounds = [num_rows * i // num_threads for i in range(num_threads + 1)]
-    slices = [slice(first, last) for first, last in pairwise(bounds) if last > first]
-    helpers = [_pool(num_threads - 1).submit(work, part) for part in slices[1:]]
-    for part in slices[:1]:
-        work(part)
+    _share([_on(work, slice(first, last)) for first, last in pairwise(bounds) if last > first])
+
+
+def _on(work: Callable[[slice], None], part: slice) -> Callable[[], None]:
+    return lambda: work(part)
+
+
+def _share(parts: list[Callable[[], None]]) -> None:
+    """Do the first part here and the others in helpers; raise what the first one of them to fail raises."""
+    if len(parts) < 2:
+        for part in parts:
+            part()
+        return
+    helpers = _OWN.team.helpers(len(parts) - 1)
+    for helper, part in zip(helpers, parts[1:], strict=True):
+        helper.give(part)
+    try:
+        parts[0]()
+    finally:
+        errors = [error for error in map(Helper.wait, helpers) if error is not None]
+    if errors:
+        raise errors[0]
+
+
+class _Team:
+    """The helpers of one thread, so that several may call for help at once."""
+
+    def __init__(self) -> None:
+        self._helpers: list[Helper] = []
+        self._process = os.getpid()
+        weakref.finalize(self, _dismiss, self._helpers)
+
+    def helpers(self, count: int) -> list[Helper]:
+        """Return so many helpers; a process that was forked off has none of its parent's threads."""
+        if self._process != os.getpid():
+            self._helpers.clear()
+            self._process = os.getpid()
+        self._helpers += [Helper() for _ in range(count - len(self._helpers))]
+        return self._helpers[:count]
+
+
+class _Own(threading.local):
+    def __init__(self) -> None:
+        self.team = _Team()
+
+
+def _dismiss(helpers: list[Helper]) -> None:
     for helper in helpers:
-        helper.result()
+        helper.dismiss()
 
 
-@cache
-def _pool(num_threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(num_threads, thread_name_prefix="batchspec-attention")
+_OWN = _Own()

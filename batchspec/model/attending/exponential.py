@@ -5,7 +5,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from batchspec.model.attending.vectors import FLOATS, INTEGERS, LANES, all_of, call, instruction
+from batchspec.instruction import instruction
+from batchspec.model.attending.vectors import FLOATS, INTEGERS, LANES, all_of, call
 
 __all__ = ["exp", "tanh"]
 

@@ -6,7 +6,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from batchspec.model.attending.vectors import FLOATS, LANES, VECTOR, instruction, spread_over
+from batchspec.instruction import instruction
+from batchspec.model.attending.vectors import FLOATS, LANES, VECTOR, spread_over
 
 __all__ = [
     "add",

@@ -5,7 +5,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from batchspec.model.attending.vectors import instruction
+from batchspec.instruction import instruction
 from batchspec.model.strips.sixteen import FLOATS, INTEGERS, WIDTH, everywhere, picked
 
 __all__ = ["keep_edges"]

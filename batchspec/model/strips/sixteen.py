@@ -17,7 +17,7 @@ from numba import types
 from numba.core.cgutils import get_or_insert_function
 from numba.extending import models, register_model
 
-from batchspec.model.attending.vectors import instruction
+from batchspec.instruction import instruction
 
 __all__ = [
     "FLOATS",
