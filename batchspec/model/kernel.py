@@ -27,26 +27,36 @@ _QUERIES = 24  # of a tile: four times what the registers hold, while their scor
 
 
 @compiled(nogil=True)
-def store(key: Any, value: Any, slots: Any, keys: Any, values: Any) -> None:
-    """Write rows' keys and values, float32 (rows, key heads, D or Dv), into the pages: see ``attend_some`` for these.
+def store(key: Any, value: Any, first_key: int, first_value: int, slots: Any, keys: Any, values: Any) -> None:
+    """Write rows' keys and values into the pages: see ``attend_some`` for these.
 
-    ``slots`` is int64 (rows,), ``block * block size + offset``; further rows are left out.
+    Args:
+        key: float32 (rows, heads, D), of which the key heads begin at ``first_key``.
+        value: float32 (rows, heads, Dv), of which the key heads begin at ``first_value``.
+        first_key: see there.
+        first_value: see there.
+        slots: int64 (rows,), ``block * block size + offset``; further rows are left out.
+        keys: the pages.
+        values: the pages.
     """
-    size, dim, value_dim = keys.shape[2] // key.shape[2], key.shape[2], value.shape[2]
+    num_heads, dim, value_dim = keys.shape[1], key.shape[2], value.shape[2]
+    size = keys.shape[2] // dim
     all_keys, all_values = keys.reshape(keys.size), values.reshape(values.size)
     for row in range(len(slots)):
         block, offset = slots[row] // size, slots[row] % size
         breadth = min(TILE, size - offset // TILE * TILE)
-        for head in range(key.shape[1]):
-            page = block * key.shape[1] + head
+        for head in range(num_heads):
+            page = block * num_heads + head
             at = page * size * dim + offset // TILE * TILE * dim + offset % TILE
+            line = key[row, first_key + head]
             for d in range(dim):
-                put(all_keys, at + d * breadth, key[row, head, d])
+                put(all_keys, at + d * breadth, line[d])
+            line = value[row, first_value + head]
             for begin in range(0, value_dim, TILE):
                 width = min(TILE, value_dim - begin)
                 at = page * size * value_dim + begin * size + offset * width
                 for d in range(width):
-                    put(all_values, at + d, value[row, head, begin + d])
+                    put(all_values, at + d, line[begin + d])
 
 
 @inner
@@ -83,7 +93,7 @@ def attend_some(
 
     Args:
         counter: int64 (1,), 0 at first.
-        query: float32 (rows, query heads, D).
+        query: float32 (rows, query heads, D); further heads are left out.
         keys: (blocks, key heads, block size * D), the new rows' keys already written: float32, or bfloat16 as uint16.
         values: (blocks, key heads, block size * Dv), in the same type.
         tables: int32 (chunks, most blocks), each chunk's block numbers.
@@ -96,7 +106,7 @@ def attend_some(
         out: float32 (rows, query heads, Dv).
     """
     num_kv_heads = keys.shape[1]
-    group = query.shape[1] // num_kv_heads
+    group = out.shape[1] // num_kv_heads
     most = max(1, _QUERIES // group)
     call = Call(
         query,

@@ -126,11 +126,22 @@ def pages_on_cpu(keys: torch.Tensor, values: torch.Tensor) -> Pages:
     return first, second
 
 
-def store_on_cpu(key: Floats, value: Floats, *, pages: Pages, rows: PackedRows) -> None:
-    """Write the rows' keys and values into their pages, as numpy has them; else as ``attend_paged``."""
+def store_on_cpu(
+    key: Floats, value: Floats, *, pages: Pages, rows: PackedRows, first_key: int = 0, first_value: int = 0
+) -> None:
+    """Write the rows' keys and values into their pages, as numpy has them; else as ``attend_paged``.
+
+    Both may have other heads before theirs and behind; ``first_key`` and ``first_value`` are their first ones.
+    """
     slots = rows.slots.numpy()
-    num_threads = torch.get_num_threads() if key.size >= _WORTH_STORING_TOGETHER else 1
-    over_rows(num_threads, len(slots), lambda part: store(key[part], value[part], slots[part], *pages))
+    num_threads = (
+        torch.get_num_threads() if pages[0].shape[1] * key.shape[2] * len(slots) >= _WORTH_STORING_TOGETHER else 1
+    )
+    over_rows(
+        num_threads,
+        len(slots),
+        lambda part: store(key[part], value[part], first_key, first_value, slots[part], *pages),
+    )
 
 
 def attend_on_cpu(
@@ -146,10 +157,10 @@ def attend_on_cpu(
 ) -> None:
     """Fill ``out``, float32 (rows, query heads, Dv), with what each row sees; else as ``attend_paged``.
 
-    Everything is as numpy has it; the last dimension of ``query`` runs fastest, and ``sinks`` may be of length 0.
+    Everything is as numpy has it; ``query`` may have more heads behind those of ``out``; ``sinks`` may be of length 0.
     """
     seen = (rows.tables, rows.row_chunk, rows.row_position)
-    num_products = rows.num_pairs * query.shape[1] * query.shape[2]
+    num_products = rows.num_pairs * out.shape[1] * query.shape[2]
     num_threads = torch.get_num_threads() if num_products >= _WORTH_THREADS else 1
     counter = np.zeros(1, dtype=np.int64)
     together(num_threads, lambda: attend_some(counter, query, *pages, *seen, window, scale, softcap, sinks, out))

@@ -119,7 +119,7 @@ def kernel_pages(
     cache = KVCache(num_blocks=num_blocks, block_size=block_size, dtype=dtype, device=torch.device("cpu"))
     pages = cache.layer(0, KVLayout(num_kv_heads=num_heads, key_dim=dim, value_dim=values.shape[3]))
     key, value = (side.flatten(0, 1).numpy() for side in (keys, values))
-    store(key, value, np.arange(num_blocks * block_size), *pages_on_cpu(*pages))
+    store(key, value, 0, 0, np.arange(num_blocks * block_size), *pages_on_cpu(*pages))
     return pages
 
 

@@ -120,7 +120,7 @@ class Decoder:
         for number, layer in enumerate(weights.layers):
             normed = self._add(stream, update, update_norm, layer.norm)
             heads = self._project(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
-            seeing, heads = rows, heads[:, : shape.num_heads]
+            seeing = rows
             if number == len(weights.layers) - 1:  # of which nothing is needed but the wanted rows
                 chosen = wanted.numpy()
                 stream, heads, seeing = stream[chosen], heads[chosen], rows.only(chosen)
@@ -160,21 +160,19 @@ class Decoder:
         num_turned = shape.num_heads + shape.num_kv_heads
         projected = layer.attention(torch.from_numpy(normed)).numpy()
         heads: Floats = projected.reshape(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
-        turned, (cosine, sine) = heads[:, :num_turned], turn
-        _over_rows(
-            heads,
-            lambda part: rotate(turned[part], cosine[part], sine[part], shape.num_heads, layer.head_norms, shape.eps),
-        )
+        cosine, sine = turn
+        is_of = shape.num_heads, num_turned, layer.head_norms, shape.eps
+        _over_rows(heads, lambda part: rotate(heads[part], cosine[part], sine[part], *is_of))
         pages = self._pages(cache, number)
-        store_on_cpu(heads[:, shape.num_heads : num_turned], heads[:, num_turned:], pages=pages, rows=rows)
+        store_on_cpu(heads, heads, pages=pages, rows=rows, first_key=shape.num_heads, first_value=num_turned)
         return heads
 
-    def _attend(self, number: int, layer: LayerWeights, query: Floats, *, rows: PackedRows, cache: KVCache) -> Floats:
+    def _attend(self, number: int, layer: LayerWeights, heads: Floats, *, rows: PackedRows, cache: KVCache) -> Floats:
         """Return what attention adds to the stream (rows, hidden)."""
         shape = self.shape
-        out = np.empty((len(query), shape.num_heads, shape.head_dim), dtype=np.float32)
+        out = np.empty((len(heads), shape.num_heads, shape.head_dim), dtype=np.float32)
         attend_on_cpu(
-            np.ascontiguousarray(query),
+            heads,
             pages=self._pages(cache, number),
             rows=rows,
             window=shape.windows[number],

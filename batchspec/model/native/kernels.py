@@ -66,24 +66,25 @@ def add_and_norm(stream: Any, update: Any, update_weight: Any, weight: Any, eps:
 
 
 @compiled(nogil=True)
-def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, weights: Any, eps: float) -> None:
+def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, num_turned: int, weights: Any, eps: float) -> None:
     """Turn queries and keys by their positions, in place, after a norm of each head where there is one.
 
     Source: Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021), with the halves of a head
     as the pairs.
 
     Args:
-        heads: float32 (rows, query heads + key heads, D).
+        heads: float32 (rows, query heads + key heads and more, D).
         cosine: float32 (rows, D / 2).
         sine: float32 (rows, D / 2).
-        num_query_heads: of the heads; the others are keys.
+        num_query_heads: of the heads.
+        num_turned: they and the keys; what follows these is left as it is.
         weights: float32 (2, D), of the norms of queries and of keys; (0, D) for no norm.
         eps: added to mean squares.
     """
     half = heads.shape[2] // 2
     for row in range(heads.shape[0]):
         c, s = cosine[row], sine[row]
-        for number in range(heads.shape[1]):
+        for number in range(num_turned):
             head = heads[row, number]
             if len(weights):
                 weight = weights[0] if number < num_query_heads else weights[1]

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from batchspec.model.room import Room
 from batchspec.model.strips.kernel import STRIP, multiply_some
-from batchspec.model.strips.packing import pack_pairs, pack_strips
+from batchspec.model.strips.packing import pack_pairs, pack_strips, space_rows
 from batchspec.model.strips.processor import HAS_BFLOAT16
-from batchspec.threads import together
+from batchspec.threads import over_rows, together
 
 __all__ = ["StripLinear", "can_pair"]
 
 _WORTH_THREADS = 4_000_000  # products, a twentieth of a millisecond; below it a second thread comes too late
+_WORTH_COPYING_TOGETHER = 400_000  # numbers, a tenth of a millisecond or two
 _FEW = 4  # rows up to which the weights' way from memory takes the time, not the products
 _SET = 1024  # bytes: of rows that begin a multiple of it apart, no more than some fit into the nearest cache
 _LINE = 64
@@ -83,13 +84,14 @@ class StripLinear:
 
     def given(self, rows: torch.Tensor) -> NDArray[Any]:
         """Return rows as the kernel takes them, with a space behind each where they would be in each other's way."""
-        dtype = torch.bfloat16 if self._in_pairs else torch.float32
+        kept = rows.contiguous().numpy()
+        dtype = np.dtype(np.uint16 if self._in_pairs else np.float32)
         width = self.in_features + (self.in_features % 2 if self._in_pairs else 0)
         if len(rows) > 1 and width * dtype.itemsize % _SET == 0:
             width += _LINE // dtype.itemsize
-        if dtype is rows.dtype and width == rows.shape[1]:
-            return rows.contiguous().numpy()
-        spaced = torch.empty(len(rows), width, dtype=dtype)
-        spaced[:, : self.in_features] = rows
-        spaced[:, self.in_features :] = 0
-        return (spaced.view(torch.uint16) if self._in_pairs else spaced).numpy()
+        if not self._in_pairs and width == self.in_features:
+            return kept
+        spaced = np.empty((len(rows), width), dtype=dtype)
+        num_threads = torch.get_num_threads() if spaced.size >= _WORTH_COPYING_TOGETHER else 1
+        over_rows(num_threads, len(kept), lambda part: space_rows(kept[part], spaced[part]))
+        return spaced

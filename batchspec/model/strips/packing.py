@@ -1,10 +1,11 @@
-"""Weights laid out in strips."""
+"""Weights laid out in strips, and rows for them."""
 
 from typing import Any
 
 from batchspec.compiled import compiled
+from batchspec.model.attending.stored import put
 
-__all__ = ["pack_pairs", "pack_strips"]
+__all__ = ["pack_pairs", "pack_strips", "space_rows"]
 
 
 @compiled(nogil=True)
@@ -29,3 +30,16 @@ def pack_pairs(weight: Any, strips: Any) -> None:
         strip, lane = output // strips.shape[2], output % strips.shape[2]
         for i in range(inputs):
             strips[strip, i // 2, lane, i % 2] = weight[output, i]
+
+
+@compiled(nogil=True)
+def space_rows(rows: Any, out: Any) -> None:
+    """Copy float32 (rows, inputs) into (rows, at least as many), bfloat16 as uint16 or float32; the rest becomes 0."""
+    width, apart = rows.shape[1], out.shape[1]
+    target = out.reshape(out.size)
+    for row in range(len(rows)):
+        line, at = rows[row], row * apart
+        for i in range(width):
+            put(target, at + i, line[i])
+        for i in range(width, apart):
+            put(target, at + i, 0.0)
