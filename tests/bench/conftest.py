@@ -21,7 +21,7 @@ def screened() -> LoadedModel:
     """The same, with the language head of a model of many tokens."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("batchspec.model.native.loading.choose_packing", lambda *_, **__: "strips")
-        patch.setattr("batchspec.model.native.weights._WORTH_SCREENING", 0)
+        patch.setattr("batchspec.model.native.screening._WORTH_SCREENING", 0)
         return load_model(device="cpu")
 
 
