@@ -46,9 +46,18 @@ def _share(parts: list[Callable[[], None]]) -> None:
     try:
         parts[0]()
     finally:
-        errors = [error for error in map(Helper.wait, helpers) if error is not None]
+        errors = _wait(helpers)
     if errors:
         raise errors[0]
+
+
+def _wait(helpers: list[Helper]) -> list[BaseException]:
+    """Return what the helpers raised; they get no more work if one was not waited for to the end, as by Ctrl-C."""
+    try:
+        return [error for error in map(Helper.wait, helpers) if error is not None]
+    except BaseException:
+        _OWN.team = _Team()
+        raise
 
 
 class _Team:

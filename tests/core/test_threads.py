@@ -64,6 +64,19 @@ def test_errors_come_back_when_all_is_done(failing: str) -> None:
     assert names_of(2)
 
 
+def test_an_interrupted_wait_costs_the_helpers_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: helper.Helper) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(helper.Helper, "wait", interrupted)
+        for _ in range(20):
+            with pytest.raises(KeyboardInterrupt):
+                together(2, lambda: time.sleep(0.001))
+    for _ in range(20):
+        assert names_of(2)
+
+
 def test_several_threads_call_for_help_at_once() -> None:
     counts: list[int] = []
 

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 import batchspec
 from batchspec import Engine
 from batchspec.model.load import load_model
+from batchspec.model.locate import locate
 from batchspec.model.native.decoder import Decoder
+from batchspec.model.native.loading import load_native
 from batchspec.model.screening import Screen, ScreeningRunner
 from batchspec.model.screening.kernel import screen_some
 from batchspec.model.strips import StripLinear, can_pair
@@ -343,3 +345,23 @@ def test_logits_that_are_capped_are_not_screened(
     assert (loaded.network.screened is not None) == expected
     screening(False)
     assert load_model(str(tmp_path)).network.screened is None
+
+
+@pytest.mark.parametrize("token_ids", [[], [10**6]], ids=["none", "unknown"])
+def test_a_tokenizer_of_another_model_gives_no_scales(
+    token_ids: list[int], screening: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Other:
+        eos_token_id = None
+        input_ids = token_ids
+
+        def __call__(self, text: str, **_: Any) -> "Other":
+            return self
+
+    save(tmp_path, "llama")
+    screening(True)
+    monkeypatch.setattr("batchspec.model.native.loading.read_tokenizer", lambda _: Other())
+    parts = load_native(locate(tmp_path), dtype=torch.float32, device=torch.device("cpu"))
+    assert isinstance(parts.network, Decoder)
+    assert parts.network.screen is not None
+    assert (parts.network.screen._scales == 1).all()

@@ -45,7 +45,9 @@ def screen_for(decoder: Decoder, head: torch.Tensor, tokenizer: Any) -> Screen |
     if not (is_alone and head.numel() >= _WORTH_SCREENING and isinstance(packed, StripLinear) and packed.bias is None):
         return None
     try:
-        return Screen(head, packed, scales=_scales(_sample_states(decoder, tokenizer), head))
+        token_ids = tokenizer(_SAMPLE, add_special_tokens=True).input_ids[: decoder.shape.context_length]
+        is_known = bool(token_ids) and max(token_ids) < decoder.shape.vocab_size
+        return Screen(head, packed, scales=_scales(_states(decoder, token_ids), head) if is_known else None)
     except ValueError:
         return None
 
@@ -66,9 +68,8 @@ def _scales(states: Floats, head: torch.Tensor) -> NDArray[np.float64]:
 
 
 @torch.inference_mode()
-def _sample_states(decoder: Decoder, tokenizer: Any) -> Floats:
-    """Return float32 (tokens, hidden): what the head multiplies in a text of prose and code."""
-    token_ids = tokenizer(_SAMPLE, add_special_tokens=True).input_ids[: decoder.shape.context_length]
+def _states(decoder: Decoder, token_ids: list[int]) -> Floats:
+    """Return float32 (tokens, hidden): what the head multiplies in a text."""
     count = len(token_ids)
     num_blocks = -(-count // _BLOCK_SIZE)
     positions = torch.arange(count)
