@@ -26,7 +26,7 @@ def test_ratios_need_a_partner_each() -> None:
         ratios([1.0, 2.0], [1.0])
 
 
-def test_contestants_take_turns() -> None:
+def test_contestants_take_turns_and_turn_round() -> None:
     order: list[str] = []
     rounds: list[int] = []
 
@@ -35,6 +35,6 @@ def test_contestants_take_turns() -> None:
         return len(order)
 
     found = alternate({"a": lambda: measure("a"), "b": lambda: measure("b")}, rounds=3, on_round=rounds.append)
-    assert order == ["a", "b"] * 3
-    assert found == {"a": [1, 3, 5], "b": [2, 4, 6]}
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert found == {"a": [1, 4, 5], "b": [2, 3, 6]}
     assert rounds == [1, 2, 3]
