@@ -40,24 +40,17 @@ def _share(parts: list[Callable[[], None]]) -> None:
         for part in parts:
             part()
         return
-    helpers = _OWN.team.helpers(len(parts) - 1)
+    team, _OWN.team = _OWN.team or _Team(), None  # who was not waited for, as after Ctrl-C, gets no more work
+    helpers = team.helpers(len(parts) - 1)
     for helper, part in zip(helpers, parts[1:], strict=True):
         helper.give(part)
     try:
         parts[0]()
     finally:
-        errors = _wait(helpers)
+        errors = [error for error in map(Helper.wait, helpers) if error is not None]
+    _OWN.team = team
     if errors:
         raise errors[0]
-
-
-def _wait(helpers: list[Helper]) -> list[BaseException]:
-    """Return what the helpers raised; they get no more work if one was not waited for to the end, as by Ctrl-C."""
-    try:
-        return [error for error in map(Helper.wait, helpers) if error is not None]
-    except BaseException:
-        _OWN.team = _Team()
-        raise
 
 
 class _Team:
@@ -79,7 +72,7 @@ class _Team:
 
 class _Own(threading.local):
     def __init__(self) -> None:
-        self.team = _Team()
+        self.team: _Team | None = None
 
 
 def _dismiss(helpers: list[Helper]) -> None:

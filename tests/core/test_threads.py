@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -75,6 +76,33 @@ def test_an_interrupted_wait_costs_the_helpers_and_nothing_else(monkeypatch: pyt
                 together(2, lambda: time.sleep(0.001))
     for _ in range(20):
         assert names_of(2)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_an_interruption_while_work_is_given_costs_the_helpers_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, is_given: bool
+) -> None:
+    give = helper.Helper.give
+
+    def interrupted(self: helper.Helper, work: Callable[[], None] | None) -> None:
+        if is_given or work is None:
+            give(self, work)
+        if work is not None:  # else it is told to end
+            raise KeyboardInterrupt
+
+    def calls() -> None:
+        for _ in range(20):
+            with monkeypatch.context() as patch:
+                patch.setattr(helper.Helper, "give", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    together(2, lambda: time.sleep(0.001))
+            done.append(len(names_of(2)))
+
+    done: list[int] = []
+    caller = threading.Thread(target=calls, daemon=True)  # where the next call hung, it would never end
+    caller.start()
+    caller.join(timeout=60)
+    assert len(done) == 20
 
 
 def test_several_threads_call_for_help_at_once() -> None:

@@ -234,6 +234,17 @@ def test_where_logits_are_too_close_it_is_left_alone_for_a_while() -> None:
     assert [head.screen.is_worth_it() for _ in range(65)] == [False] * 63 + [True, True]
 
 
+@pytest.mark.skipif(not can_pair(), reason="the processor does not multiply pairs of bfloat16")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_the_limits_are_those_of_the_weights_as_they_are_multiplied(in_bytes: bool, dtype: torch.dtype) -> None:
+    weight = torch.zeros(64, 64, dtype=dtype)
+    weight[0], weight[20] = 1.0, 1.0 + 2.0**-8  # the same in bfloat16
+    head = StripLinear(weight, in_pairs=True)
+    rows = np.ones((1, 64), dtype=np.float32)
+    chosen = Screen(weight, head, in_bytes=in_bytes)(rows, temperature=np.zeros(1), keys=np.zeros(1, dtype=np.uint64))
+    assert chosen.tolist() == head(torch.from_numpy(rows)).argmax(dim=1).tolist() == [0]
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 def test_weights_that_are_no_usual_numbers_are_refused(value: float) -> None:
     weight = torch.randn(40, 8)

@@ -40,7 +40,7 @@ class Screen:
         num_tried: strips that the last call had to multiply in float32, over all rows.
 
     Args:
-        weight: (outputs, inputs), any floating dtype; not kept.
+        weight: (outputs, inputs), any floating dtype, that the head was made of; not kept.
         head: the same weight in strips; shared.
         scales: float64 (inputs,), positive, by which weights are multiplied and rows divided before they become
             integers; where inputs that are large in rows are small in the weights, limits come closer by it.
@@ -83,7 +83,7 @@ class Screen:
 
     def _pack(self, part: torch.Tensor, first: int) -> bool:
         strips = slice(first // STRIP, first // STRIP + -(-len(part) // STRIP))
-        rows, error_share = part.float().numpy(), (part.shape[1] + 16) * 2.0**-23
+        rows, error_share = self._head.kept(part).float().numpy(), (part.shape[1] + 16) * 2.0**-23
         parts = self._packed[strips], self._offsets[strips], self._measures[strips]
         are_usual: bool = pack_integers(rows, self._scales, *parts, error_share)
         return are_usual

@@ -46,9 +46,7 @@ class StripLinear:
         self.out_features, self.in_features = weight.shape
         self.bias = bias
         self._in_pairs = in_pairs
-        kept = weight if weight.dtype in (torch.bfloat16, torch.float32) else weight.float()
-        if in_pairs:
-            kept = kept.bfloat16()
+        kept = self.kept(weight)
         numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
         num_strips = -(-self.out_features // STRIP)
         if in_pairs:
@@ -74,6 +72,12 @@ class StripLinear:
         if self.out_features % STRIP:
             out = out[:, : self.out_features].contiguous()
         return out if self.bias is None else out.add_(self.bias)
+
+    def kept(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return a weight, or a part of it, as it is multiplied: bfloat16 if in pairs, else bfloat16 or float32."""
+        if self._in_pairs:
+            return weight.bfloat16()
+        return weight if weight.dtype in (torch.bfloat16, torch.float32) else weight.float()
 
     def seen(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the numbers that are multiplied: float32 (rows, in features), rounded if weights are in pairs."""
