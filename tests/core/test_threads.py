@@ -78,15 +78,13 @@ def test_an_interrupted_wait_costs_the_helpers_and_nothing_else(monkeypatch: pyt
         assert names_of(2)
 
 
-@pytest.mark.parametrize("is_given", [False, True])
-def test_an_interruption_while_work_is_given_costs_the_helpers_and_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, is_given: bool
+def test_an_interruption_behind_what_was_given_costs_the_helpers_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     give = helper.Helper.give
 
     def interrupted(self: helper.Helper, work: Callable[[], None] | None) -> None:
-        if is_given or work is None:
-            give(self, work)
+        give(self, work)
         if work is not None:  # else it is told to end
             raise KeyboardInterrupt
 
