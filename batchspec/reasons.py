@@ -27,7 +27,7 @@ def no_token(sequence: Sequence) -> RequestError:
         )
     return RequestError(
         "the model's logits choose no token, because the largest is NaN or infinite; "
-        "try --dtype float32, or check the model's weights",
+        "check the model's weights, and try --dtype float32 if it ran with another",
         code="invalid_logits",
         status_code=500,
     )

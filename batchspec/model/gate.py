@@ -29,6 +29,14 @@ _WINDOW = 8  # sliding windows are cut to this for the probe, so that short sequ
 _MOST_PARAMETERS = 2_000_000_000  # larger models are probed in their own dtype
 _LAYER_TYPES = {"full_attention", "sliding_attention"}
 _NO_INTERFACE = "it does not use transformers' attention interface"
+_NOT_FINITE = (
+    "the model's logits are NaN or infinite for a short probe of its own forward pass; check the model's weights, some of "
+    "them are NaN, infinite or far too large."
+)
+
+
+class _NotFinite(Exception):
+    """The model's own logits are not numbers."""
 
 
 def admit(module: Any, *, device: torch.device) -> int:
@@ -39,7 +47,8 @@ def admit(module: Any, *, device: torch.device) -> int:
         device: where it is.
 
     Raises:
-        ModelError: when its family cannot run on pages; the sentence names the model type and the reason.
+        ModelError: when its family cannot run on pages, in a sentence that names the model type and the reason; or when
+            its own logits are NaN or infinite.
     """
     config = module.config.get_text_config()
     kind = f"the model type {config.model_type!r} is not supported"
@@ -50,6 +59,8 @@ def admit(module: Any, *, device: torch.device) -> int:
         raise ModelError(f"{kind}: it has layers of type {', '.join(others)}; only attention layers can run on pages.")
     try:
         cache = _probe(module, device=device)
+    except _NotFinite:
+        raise ModelError(_NOT_FINITE) from None
     except ModelError as error:
         raise ModelError(f"{kind}: {error}.") from None
     except (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
@@ -170,6 +181,8 @@ def _packed(runner: ModelRunner, probes: list[list[int]]) -> list[torch.Tensor]:
 
 def _compare(expected: list[torch.Tensor], found: list[torch.Tensor], *, tolerance: float) -> None:
     for one, other in zip(expected, found, strict=True):
+        if not one.isfinite().all():
+            raise _NotFinite
         error = float((one - other).abs().max() / one.abs().max().clamp(min=1e-6))
         if not error <= tolerance:
             raise ModelError(f"packed over pages its logits differ by {error:.1e} of the largest one")

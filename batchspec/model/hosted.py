@@ -76,10 +76,21 @@ def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype, trust: 
         with _quiet():
             tokenizer = AutoTokenizer.from_pretrained(source.path, **options)
             module, report = AutoModelForCausalLM.from_pretrained(
-                source.path, dtype=dtype, attn_implementation="eager", output_loading_info=True, **weights, **options
+                source.path,
+                dtype=dtype,
+                attn_implementation="eager",
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, with the sizes
+                **weights,
+                **options,
             )
     except Exception as error:
         raise ModelError(f"--model {model}: {source.doubt or _reason(error, is_local=bool(source.files))}.") from error
+    for name, stored, expected in sorted(report["mismatched_keys"]):
+        raise ModelError(
+            f"--model {model}: config.json makes the tensor {name} {list(expected)}, but the weights hold {list(stored)}; "
+            "correct the sizes in config.json, or give the weights that belong to it."
+        )
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(f"--model {model}: the weights lack {len(missing)} tensors, {missing[0]} for one.")

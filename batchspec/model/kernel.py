@@ -103,7 +103,7 @@ def attend_some(
         scale: factor on the scores.
         softcap: scores become ``softcap * tanh(score / softcap)``; 0 for off.
         sinks: float32 (query heads,) of extra logits that take probability and carry no value; length 0 for none.
-        out: float32 (rows, query heads, Dv).
+        out: (rows, query heads, Dv), float32, or bfloat16 as uint16; rows may lie apart.
     """
     num_kv_heads = keys.shape[1]
     group = out.shape[1] // num_kv_heads
@@ -134,7 +134,7 @@ def attend_some(
         tile, kv_head = task // num_kv_heads, task % num_kv_heads
         first, last = starts[tile], starts[tile + 1]
         if row_chunk[first] < 0:
-            out[first:last, kv_head * group : (kv_head + 1) * group] = 0.0
+            out[first:last, kv_head * group : (kv_head + 1) * group] = 0
         else:
             attend_tile(call, room, first, last, kv_head)
         task = claim(counter)

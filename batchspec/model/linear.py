@@ -13,9 +13,11 @@ Four packings, each with the row counts at which a row's bits do not depend on i
 import math
 from collections.abc import Iterable
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from batchspec.model.room import Room
 from batchspec.model.strips import StripLinear, can_pair
@@ -65,8 +67,32 @@ class PackedLinear(Protocol):
             room: where the result may be; it is then overwritten by the next one there.
         """
 
+    def place(self, num_rows: int) -> NDArray[Any]:
+        """Return memory for so many rows, (rows, at least in features), float32, or uint16 for bfloat16.
 
-class _Half:
+        Who computes rows writes them there, as they are multiplied, and leaves what is behind them as it is.
+        """
+
+    def multiply(self, placed: NDArray[Any], *, room: Room | None = None) -> torch.Tensor:
+        """Return float32 (rows, out features) of rows that were written where ``place`` said; else as a call."""
+
+
+class _Plain:
+    """Takes rows as they are."""
+
+    in_features: int
+
+    def __call__(self, rows: torch.Tensor, *, room: Room | None = None) -> torch.Tensor:
+        raise NotImplementedError
+
+    def place(self, num_rows: int) -> NDArray[Any]:
+        return np.empty((num_rows, self.in_features), dtype=np.float32)
+
+    def multiply(self, placed: NDArray[Any], *, room: Room | None = None) -> torch.Tensor:
+        return self(torch.from_numpy(placed), room=room)
+
+
+class _Half(_Plain):
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.out_features, self.in_features = weight.shape
         self.num_bytes = 2 * weight.numel()
@@ -86,7 +112,7 @@ class _Half:
         return out if self._bias is None else out.add_(self._bias)
 
 
-class _Tiled:
+class _Tiled(_Plain):
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.out_features, self.in_features = weight.shape
         self.num_bytes = torch.bfloat16.itemsize * weight.numel()

@@ -14,6 +14,7 @@ from batchspec.model.native.families import Unknown
 from batchspec.model.native.loading import load_native
 from batchspec.model.network import Network, Parts
 from batchspec.model.precision import DtypeChoice, choose_dtype
+from batchspec.model.sizes import check_sizes
 from batchspec.model.tokenizer import Tokenizer
 from batchspec.model.trust import Trust
 
@@ -112,6 +113,7 @@ def load_model(
     """
     where = resolve_device(device)
     source = locate(model)
+    check_sizes(source, model=model)
     choice = resolve_dtype(dtype, device=where, source=source)
     defaults = generation_defaults(source, choice=generation_config)
     parts = _load(source, model=model, dtype=choice.dtype, device=where, impl=impl, trust=trust)

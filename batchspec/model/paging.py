@@ -153,9 +153,10 @@ def attend_on_cpu(
     scale: float,
     softcap: float,
     sinks: Floats,
-    out: Floats,
+    out: NDArray[Any],
 ) -> None:
-    """Fill ``out``, float32 (rows, query heads, Dv), with what each row sees; else as ``attend_paged``.
+    """Fill ``out``, (rows, query heads, Dv), float32 or bfloat16 as uint16, with what each row sees; else as
+    ``attend_paged``.
 
     Everything is as numpy has it; ``query`` may have more heads behind those of ``out``; ``sinks`` may be of length 0.
     """

@@ -1,10 +1,12 @@
 """Loading: what a model directory says, and a sentence for everything that can be wrong with it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig
 
 from batchspec.errors import ModelError
@@ -105,7 +107,53 @@ def test_weights_cut_short(saved: Path) -> None:
 
 def test_weights_of_another_size(saved: Path) -> None:
     edit_config(saved, intermediate_size=24)
-    assert "cannot be loaded" in refused(saved)
+    message = refused(saved)
+    assert "model.layers.0.mlp.down_proj.weight [32, 24], but the weights hold [32, 48]" in message
+    assert "config.json" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hidden_size", 0),
+        ("num_attention_heads", 0),
+        ("num_hidden_layers", -1),
+        ("head_dim", 0.5),
+        ("vocab_size", "many"),
+        ("intermediate_size", [64, 0]),
+        ("num_key_value_heads", True),
+    ],
+)
+def test_sizes_that_no_model_has(saved: Path, name: str, value: Any) -> None:
+    edit_config(saved, **{name: value})
+    shown = json.dumps(value[1] if isinstance(value, list) else value)
+    assert f"config.json states {name} {shown}; a whole number of 1 or more is needed" in refused(saved)
+
+
+def test_sizes_of_a_part_of_the_configuration(saved: Path) -> None:
+    edit_config(saved, text_config={"hidden_size": 0})
+    assert "config.json states hidden_size 0" in refused(saved)
+
+
+def test_query_heads_that_do_not_divide(saved: Path) -> None:
+    edit_config(saved, num_key_value_heads=3)
+    assert "num_attention_heads 4; a multiple of num_key_value_heads (3) is needed" in refused(saved)
+
+
+def test_heads_of_another_width(saved: Path) -> None:
+    edit_config(saved, head_dim=7)
+    assert "self_attn.k_proj.weight [14, 32], but the weights hold [16, 32]" in refused(saved)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
+def test_weights_that_are_no_numbers(saved: Path, value: float) -> None:
+    weights = load_file(saved / "model.safetensors")
+    weights["model.layers.0.mlp.down_proj.weight"][0] = value
+    weights["model.norm.weight"][:] = value
+    save_file(weights, saved / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="logits are NaN or infinite") as caught:
+        load_model(saved, device="cpu", dtype="float16")
+    assert "not supported" not in str(caught.value)
 
 
 def test_weights_that_lack_a_layer(saved: Path) -> None:

@@ -14,6 +14,7 @@ from batchspec.model.attending.products import TILE
 from batchspec.model.attending.room import STEP, seen, whole_strips
 from batchspec.model.attending.scores import score
 from batchspec.model.attending.softmax import weigh
+from batchspec.model.attending.stored import put
 
 __all__ = ["attend_tile"]
 
@@ -67,7 +68,9 @@ def _give(call: Any, room: Any, first: int, last: int, kv_head: int) -> None:
     q = 0
     for row in range(first, last):
         for head in range(kv_head * call.group, (kv_head + 1) * call.group):
-            _scale(room.sums[q * breadth : (q + 1) * breadth], room.inverses[q], call.out[row, head])
+            inverse, target = room.inverses[q], call.out[row, head]
+            for i in range(call.value_dim):
+                put(target, i, room.sums[q * breadth + i] * inverse)
             q += 1
 
 

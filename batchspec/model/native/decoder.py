@@ -1,14 +1,15 @@
 """The forward pass of a dense decoder over packed rows."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.linear import PackedLinear, row_counts
-from batchspec.model.native.kernels import add_and_norm, cap, gate, rotate
+from batchspec.model.linear import row_counts
+from batchspec.model.native.kernels import add_and_norm, cap, rotate
 from batchspec.model.native.shape import DecoderShape
 from batchspec.model.native.turning import Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
@@ -44,7 +45,7 @@ class Decoder:
         self.screen = screen
         self.row_counts = row_counts(packing)
         self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
-        self._logits, self._gates = Room(), Room()
+        self._logits, self._between = Room(), Room()
         self._turns = {rotary: Turns(rotary, head_dim=shape.head_dim) for rotary in set(shape.rotary)}
 
     @property
@@ -59,7 +60,8 @@ class Decoder:
     def weight_bytes(self) -> int:
         """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
         of_screen = 0 if self.screen is None else self.screen.num_bytes
-        return sum(linear.num_bytes for linear in self._linears()) + of_screen
+        parts = [part for layer in self.weights.layers for part in (layer.attention, layer.attention_out, layer.feed)]
+        return sum(part.num_bytes for part in (*parts, self.weights.head)) + of_screen
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -73,7 +75,11 @@ class Decoder:
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""
-        return [(linear.out_features, linear.in_features) for linear in self._linears()]
+        shapes: list[tuple[int, int]] = []
+        for layer in self.weights.layers:
+            shapes += [(linear.out_features, linear.in_features) for linear in (layer.attention, layer.attention_out)]
+            shapes += layer.feed.shapes
+        return [*shapes, (self.weights.head.out_features, self.weights.head.in_features)]
 
     def forward(
         self,
@@ -118,16 +124,20 @@ class Decoder:
         stream: Floats = embedded.mul_(shape.embedding_scale).numpy()
         update, update_norm = stream[:0], _NONE
         for number, layer in enumerate(weights.layers):
-            normed = self._add(stream, update, update_norm, layer.norm)
+            normed = layer.attention.place(len(stream))
+            self._add(stream, update, update_norm, layer.norm, out=normed)
             heads = self._project(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
             seeing = rows
             if number == len(weights.layers) - 1:  # of which nothing is needed but the wanted rows
                 chosen = wanted.numpy()
                 stream, heads, seeing = stream[chosen], heads[chosen], rows.only(chosen)
             update = self._attend(number, layer, heads, rows=seeing, cache=cache)
-            normed = self._add(stream, update, layer.attention_out_norm, layer.feed_norm)
-            update, update_norm = self._feed(layer, normed), layer.feed_out_norm
-        return self._add(stream, update, update_norm, weights.norm)
+            normed = layer.feed.place(len(stream))
+            self._add(stream, update, layer.attention_out_norm, layer.feed_norm, out=normed)
+            update, update_norm = layer.feed(normed, room=self._between), layer.feed_out_norm
+        states = np.empty_like(stream)
+        self._add(stream, update, update_norm, weights.norm, out=states)
+        return states
 
     def _logits_of(self, states: Floats) -> torch.Tensor:
         logits = self.weights.head(torch.from_numpy(states), room=self._logits)
@@ -135,21 +145,16 @@ class Decoder:
             cap(logits.view(-1).numpy(), self.shape.final_softcap)
         return logits
 
-    def _linears(self) -> list[PackedLinear]:
-        layers = [(layer.attention, layer.attention_out, layer.gate_up, layer.down) for layer in self.weights.layers]
-        return [linear for layer in layers for linear in layer] + [self.weights.head]
-
-    def _add(self, stream: Floats, update: Floats, update_norm: Floats, norm: Floats) -> Floats:
-        """Add to the residual stream in place and return its norm."""
-        out, eps = np.empty_like(stream), self.shape.eps
+    def _add(self, stream: Floats, update: Floats, update_norm: Floats, norm: Floats, *, out: NDArray[Any]) -> None:
+        """Add to the residual stream in place and write its norm."""
+        eps = self.shape.eps
         _over_rows(stream, lambda part: add_and_norm(stream[part], update[part], update_norm, norm, eps, out[part]))
-        return out
 
     def _project(
         self,
         number: int,
         layer: LayerWeights,
-        normed: Floats,
+        normed: NDArray[Any],
         *,
         turn: tuple[Floats, Floats],
         rows: PackedRows,
@@ -158,7 +163,7 @@ class Decoder:
         """Return queries, keys and values (rows, all heads, D); keys and values are in their pages then, too."""
         shape = self.shape
         num_turned = shape.num_heads + shape.num_kv_heads
-        projected = layer.attention(torch.from_numpy(normed)).numpy()
+        projected = layer.attention.multiply(normed).numpy()
         heads: Floats = projected.reshape(len(normed), num_turned + shape.num_kv_heads, shape.head_dim)
         cosine, sine = turn
         is_of = shape.num_heads, num_turned, layer.head_norms, shape.eps
@@ -170,7 +175,7 @@ class Decoder:
     def _attend(self, number: int, layer: LayerWeights, heads: Floats, *, rows: PackedRows, cache: KVCache) -> Floats:
         """Return what attention adds to the stream (rows, hidden)."""
         shape = self.shape
-        out = np.empty((len(heads), shape.num_heads, shape.head_dim), dtype=np.float32)
+        placed, width = layer.attention_out.place(len(heads)), shape.num_heads * shape.head_dim
         attend_on_cpu(
             heads,
             pages=self._pages(cache, number),
@@ -179,22 +184,13 @@ class Decoder:
             scale=shape.scale,
             softcap=shape.attention_softcap,
             sinks=NO_SINKS,
-            out=out,
+            out=placed[:, :width].reshape(len(heads), shape.num_heads, shape.head_dim, copy=False),
         )
-        update: Floats = layer.attention_out(torch.from_numpy(out.reshape(len(out), -1))).numpy()
+        update: Floats = layer.attention_out.multiply(placed).numpy()
         return update
 
     def _pages(self, cache: KVCache, number: int) -> Pages:
         return pages_on_cpu(*cache.layer(number, self._layout))
-
-    def _feed(self, layer: LayerWeights, normed: Floats) -> Floats:
-        """Return what the feed-forward part adds to the stream (rows, hidden)."""
-        gated = np.empty((len(normed), self.shape.intermediate_size), dtype=np.float32)
-        given = layer.gate_up(torch.from_numpy(normed), room=self._gates).numpy()
-        is_silu = self.shape.activation == "silu"
-        _over_rows(gated, lambda part: gate(given[part], is_silu, gated[part]))
-        update: Floats = layer.down(torch.from_numpy(gated)).numpy()
-        return update
 
 
 def _over_rows(array: Floats, work: Callable[[slice], None]) -> None:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from batchspec.compiled import compiled, inner
+from batchspec.model.activation import gated
 from batchspec.model.attending.exponential import tanh
-from batchspec.model.attending.lanes import add, load, multiply, spread, store
+from batchspec.model.attending.lanes import load, multiply, spread, store
+from batchspec.model.attending.stored import put
 from batchspec.model.attending.vectors import LANES
 
 __all__ = ["add_and_norm", "cap", "gate", "rotate"]
 
 _SUMS = 16
-_GELU = math.sqrt(2.0 / math.pi)
 
 
 @inner
@@ -47,10 +48,11 @@ def add_and_norm(stream: Any, update: Any, update_weight: Any, weight: Any, eps:
         update_weight: float32 (width,), by which the update is normalised first; of length 0 where it is not.
         weight: float32 (width,).
         eps: added to mean squares.
-        out: float32 (rows, width).
+        out: (rows, at least width), float32, or bfloat16 as uint16; what is behind the norm stays.
     """
+    target, apart = out.reshape(out.size), out.shape[1]
     for row in range(stream.shape[0]):
-        line, target = stream[row], out[row]
+        line, at = stream[row], row * apart
         if len(update):
             change = update[row]
             if len(update_weight):
@@ -62,7 +64,7 @@ def add_and_norm(stream: Any, update: Any, update_weight: Any, weight: Any, eps:
                     line[i] += change[i]
         scale = _inverse_rms(line, eps)
         for i in range(len(line)):
-            target[i] = line[i] * scale * weight[i]
+            put(target, at + i, line[i] * scale * weight[i])
 
 
 @compiled(nogil=True)
@@ -100,11 +102,7 @@ def rotate(heads: Any, cosine: Any, sine: Any, num_query_heads: int, num_turned:
 
 @compiled(nogil=True)
 def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
-    """Write activation(gate) * up into ``out``.
-
-    Both activations are x / 2 * (1 + tanh(u)): SiLU with u = x / 2, its logistic function being (1 + tanh(x / 2)) / 2,
-    and GELU, in the form with tanh, with u = sqrt(2 / pi) * (x + 0.044715 * x ** 3).
-    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+    """Write activation(gate) * up into ``out``; see ``model.activation``.
 
     Args:
         gate_up: float32 (rows, 2 * width), gate first.
@@ -118,22 +116,13 @@ def gate(gate_up: Any, is_silu: bool, out: Any) -> None:
     for row in range(len(out)):
         first = 2 * row * width
         for i in range(0, whole, LANES):
-            gated = _gated(load(given, first + i), load(given, first + width + i), is_silu)
-            store(result, row * width + i, gated)
+            store(result, row * width + i, gated(load(given, first + i), load(given, first + width + i), is_silu))
         if whole < width:
             for i in range(width - whole):
                 rest[i], rest[LANES + i] = given[first + whole + i], given[first + width + whole + i]
-            store(rest, 0, _gated(load(rest, 0), load(rest, LANES), is_silu))
+            store(rest, 0, gated(load(rest, 0), load(rest, LANES), is_silu))
             for i in range(width - whole):
                 result[row * width + whole + i] = rest[i]
-
-
-@inner
-def _gated(x: Any, up: Any, is_silu: bool) -> Any:
-    """Return activation(x) * up of two vectors."""
-    half = multiply(x, spread(0.5))
-    u = half if is_silu else multiply(x, add(spread(_GELU), multiply(spread(_GELU * 0.044715), multiply(x, x))))
-    return multiply(multiply(half, add(spread(1.0), tanh(u))), up)
 
 
 @compiled(nogil=True)

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from batchspec.model.feeding import FeedForward, pack_feed
 from batchspec.model.linear import PackedLinear, pack_linear
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.families import Unknown
@@ -30,8 +31,7 @@ class LayerWeights:
         attention_out: (hidden, query heads * D).
         attention_out_norm: of what attention adds.
         feed_norm: before the feed-forward part.
-        gate_up: (2 * intermediate, hidden).
-        down: (hidden, intermediate).
+        feed: the feed-forward part.
         feed_out_norm: of what the feed-forward part adds.
     """
 
@@ -41,8 +41,7 @@ class LayerWeights:
     attention_out: PackedLinear
     attention_out_norm: NDArray[np.float32]
     feed_norm: NDArray[np.float32]
-    gate_up: PackedLinear
-    down: PackedLinear
+    feed: FeedForward
     feed_out_norm: NDArray[np.float32]
 
 
@@ -121,8 +120,12 @@ class _Reader:
             attention_out=self.linear([f"{name}.self_attn.o_proj"], hidden, heads),
             attention_out_norm=self.norm(second, hidden) if has_more else _NO_NORM,
             feed_norm=self.norm(f"{name}.pre_feedforward_layernorm" if has_more else second, hidden),
-            gate_up=self.linear([f"{name}.mlp.{part}_proj" for part in ("gate", "up")], 2 * inner, hidden),
-            down=self.linear([f"{name}.mlp.down_proj"], hidden, inner),
+            feed=pack_feed(
+                self._weight([f"{name}.mlp.{part}_proj" for part in ("gate", "up")], 2 * inner, hidden),
+                self._weight([f"{name}.mlp.down_proj"], hidden, inner),
+                is_silu=shape.activation == "silu",
+                packing=self._packing,
+            ),
             feed_out_norm=self.norm(f"{name}.post_feedforward_layernorm", hidden) if has_more else _NO_NORM,
         )
 
@@ -135,10 +138,13 @@ class _Reader:
 
     def linear(self, names: list[str], out_features: int, in_features: int) -> PackedLinear:
         """Return linear layers that read the same rows as one."""
+        return pack_linear(*self._weight(names, out_features, in_features), packing=self._packing)
+
+    def _weight(self, names: list[str], out_features: int, in_features: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return weight and bias of such layers; None where they have no bias."""
         weight = self._read([f"{name}.weight" for name in names], (out_features, in_features))
         biases = [f"{name}.bias" for name in names]
-        bias = self._read(biases, (out_features,)) if self._names & set(biases) else None
-        return pack_linear(weight, bias, packing=self._packing)
+        return weight, self._read(biases, (out_features,)) if self._names & set(biases) else None
 
     def _head_norms(self, name: str) -> NDArray[np.float32]:
         width = self._shape.head_dim

@@ -15,7 +15,7 @@ from batchspec.model.strips.keeping import keep, keeps
 from batchspec.model.strips.processor import HAS_WIDE_VECTORS
 from batchspec.model.strips.sixteen import WIDTH, add_products, inputs_at_once, nothing, store_rows, weights
 
-__all__ = ["STRIP", "multiply_some", "share_strips", "take_strip"]
+__all__ = ["STRIP", "multiply_some", "rows_at_once", "share_strips", "take_strip"]
 
 STRIP = WIDTH
 _BLOCK = 1 << 16  # numbers of the rows that are passed over again and again, in the next cache
@@ -112,6 +112,12 @@ def take_strip(
 
 
 @inner
+def rows_at_once(num_rows: int, num_steps: int) -> int:
+    """Return how many rows to multiply with one strip after another before the next ones."""
+    return max(HIGHEST, _BLOCK // num_steps // HIGHEST * HIGHEST) if num_rows > 4 * HIGHEST else num_rows
+
+
+@inner
 def share_strips(counter: Any, rows: Any, num_rows: int, apart: int, strips: Any, shape: Any, target: Any) -> None:
     """Multiply rows with all strips, or with what other threads that do the same leave of them.
 
@@ -125,7 +131,7 @@ def share_strips(counter: Any, rows: Any, num_rows: int, apart: int, strips: Any
         target: as for ``take_strip``.
     """
     num_strips, num_steps = shape
-    height = max(HIGHEST, _BLOCK // num_steps // HIGHEST * HIGHEST) if num_rows > 4 * HIGHEST else num_rows
+    height = rows_at_once(num_rows, num_steps)
     num_blocks = (num_rows + height - 1) // height
     num_groups = (num_strips + _TASK - 1) // _TASK
     task = claim(counter)

@@ -64,11 +64,13 @@ class StripLinear:
             rows: what to multiply.
             room: where the result may be; it is then overwritten by the next one there.
         """
-        out = (room or Room()).take(len(rows), len(self.strips) * STRIP)
-        counter, given, result = np.zeros(1, dtype=np.int64), self.given(rows), out.numpy()
-        is_large = self.strips.size * max(_FEW, len(rows)) >= _WORTH_THREADS
-        num_threads = torch.get_num_threads() if is_large else 1
-        together(num_threads, lambda: multiply_some(counter, given, self.strips, result))
+        return self.multiply(self.given(rows), room=room)
+
+    def multiply(self, placed: NDArray[Any], *, room: Room | None = None) -> torch.Tensor:
+        """Return float32 (rows, out features) of rows that were written where ``place`` said, or are from ``given``."""
+        out = (room or Room()).take(len(placed), len(self.strips) * STRIP)
+        counter, result = np.zeros(1, dtype=np.int64), out.numpy()
+        together(self.num_threads(len(placed)), lambda: multiply_some(counter, placed, self.strips, result))
         if self.out_features % STRIP:
             out = out[:, : self.out_features].contiguous()
         return out if self.bias is None else out.add_(self.bias)
@@ -89,13 +91,26 @@ class StripLinear:
     def given(self, rows: torch.Tensor) -> NDArray[Any]:
         """Return rows as the kernel takes them, with a space behind each where they would be in each other's way."""
         kept = rows.contiguous().numpy()
-        dtype = np.dtype(np.uint16 if self._in_pairs else np.float32)
-        width = self.in_features + (self.in_features % 2 if self._in_pairs else 0)
-        if len(rows) > 1 and width * dtype.itemsize % _SET == 0:
-            width += _LINE // dtype.itemsize
-        if not self._in_pairs and width == self.in_features:
+        spaced = self.place(len(rows))
+        if spaced.dtype == np.float32 and spaced.shape == kept.shape:
             return kept
-        spaced = np.empty((len(rows), width), dtype=dtype)
         num_threads = torch.get_num_threads() if spaced.size >= _WORTH_COPYING_TOGETHER else 1
         over_rows(num_threads, len(kept), lambda part: space_rows(kept[part], spaced[part]))
         return spaced
+
+    def place(self, num_rows: int) -> NDArray[Any]:
+        """Return memory for so many rows as the kernel takes them, (rows, at least in features), for others to fill.
+
+        It is float32, or uint16 for bfloat16; behind the inputs there may be one that counts, which is 0.
+        """
+        dtype = np.dtype(np.uint16 if self._in_pairs else np.float32)
+        width = self.in_features + (self.in_features % 2 if self._in_pairs else 0)
+        apart = width + (_LINE // dtype.itemsize if num_rows > 1 and width * dtype.itemsize % _SET == 0 else 0)
+        placed = np.empty((num_rows, apart), dtype=dtype)
+        placed[:, self.in_features : width] = 0
+        return placed
+
+    def num_threads(self, num_rows: int) -> int:
+        """Return how many threads are worth their trouble for so many rows."""
+        is_large = self.strips.size * max(_FEW, num_rows) >= _WORTH_THREADS
+        return torch.get_num_threads() if is_large else 1
