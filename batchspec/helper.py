@@ -12,7 +12,7 @@ from numba import types
 from batchspec.compiled import compiled
 from batchspec.instruction import instruction
 
-__all__ = ["Helper"]
+__all__ = ["Helper", "pause", "read"]
 
 _GIVEN, _DONE, _NUM_WORDS = 0, 16, 32  # counters, on cache lines of their own
 _PATIENCE = 5000  # pauses, one or two tenths of a millisecond
@@ -21,13 +21,13 @@ _HAS_PAUSE = platform.machine().lower() in ("x86_64", "amd64")
 
 
 @instruction(gives=types.intp)
-def _read(builder: Any, words: Any, index: Any) -> Any:
+def read(builder: Any, words: Any, index: Any) -> Any:
     """Return a number that another thread may be writing, and with it all that was written before it."""
     return builder.load_atomic(builder.gep(words, [index]), "acquire", 8)
 
 
 @instruction(gives=types.void)
-def _pause(builder: Any, words: Any) -> None:
+def pause(builder: Any, words: Any) -> None:
     """Leave the core to others for a moment."""
     del words
     if _HAS_PAUSE:
@@ -39,11 +39,11 @@ def _pause(builder: Any, words: Any) -> None:
 def _await(words: Any, index: int, number: int, patience: int, settling: int) -> bool:
     """Wait actively until a word is at least a number; return whether it is by the end of the patience."""
     for _ in range(patience):
-        if _read(words, index) >= number:
+        if read(words, index) >= number:
             for _ in range(settling):
-                _pause(words)
+                pause(words)
             return True
-        _pause(words)
+        pause(words)
     return False
 
 

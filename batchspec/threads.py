@@ -16,9 +16,23 @@ from batchspec.helper import Helper
 __all__ = ["over_rows", "together"]
 
 
-def together(num_threads: int, work: Callable[[], None]) -> None:
-    """Call ``work`` in so many threads at once, the calling one among them, and wait for all."""
-    _share([work] * num_threads)
+def _nothing() -> None:
+    pass
+
+
+def together(num_threads: int, work: Callable[[], None], *, on_error: Callable[[], None] = _nothing) -> None:
+    """Call ``work`` in so many threads at once, the calling one among them, and wait for all.
+
+    Args:
+        num_threads: how many.
+        work: what to do.
+        on_error: called as soon as one of them fails, perhaps twice, for the others not to wait for it.
+    """
+    try:
+        _share([_telling(work, on_error)] * num_threads, on_error)
+    except BaseException:  # also where work was given but not begun
+        on_error()
+        raise
 
 
 def over_rows(num_threads: int, num_rows: int, work: Callable[[slice], None]) -> None:
@@ -34,7 +48,20 @@ def _on(work: Callable[[slice], None], part: slice) -> Callable[[], None]:
     return lambda: work(part)
 
 
-def _share(parts: list[Callable[[], None]]) -> None:
+def _telling(work: Callable[[], None], on_error: Callable[[], None]) -> Callable[[], None]:
+    """Return the work with what is to be done where it fails."""
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException:
+            on_error()
+            raise
+
+    return work if on_error is _nothing else run
+
+
+def _share(parts: list[Callable[[], None]], on_error: Callable[[], None] = _nothing) -> None:
     """Do the first part here and the others in helpers; raise what the first one of them to fail raises."""
     if len(parts) < 2:
         for part in parts:
@@ -46,6 +73,9 @@ def _share(parts: list[Callable[[], None]]) -> None:
         helper.give(part)
     try:
         parts[0]()
+    except BaseException:  # also between here and the first line of the work
+        on_error()
+        raise
     finally:
         errors = [error for error in map(Helper.wait, helpers) if error is not None]
     _OWN.team = team

@@ -16,7 +16,7 @@ from batchspec.model.room import Room
 from batchspec.model.strips import GatedStrips, StripLinear
 from batchspec.threads import over_rows
 
-__all__ = ["FeedForward", "pack_feed"]
+__all__ = ["FeedForward", "StripFeed", "pack_feed"]
 
 _WORTH_THREADS = 400_000  # numbers, a tenth of a millisecond or two
 
@@ -44,18 +44,26 @@ class FeedForward(Protocol):
         """
 
 
-class _Fused:
+class StripFeed:
+    """Gates combined with what they gate strip by strip.
+
+    Attributes:
+        shapes: see ``FeedForward``, like ``place`` and ``num_bytes``.
+        gates: with what they gate.
+        down: what follows.
+    """
+
     def __init__(self, gates: GatedStrips, down: StripLinear):
-        self._gates, self._down = gates, down
+        self.gates, self.down = gates, down
         self.place = gates.place
         self.shapes = [(2 * gates.width, gates.in_features), (down.out_features, down.in_features)]
         self.num_bytes = gates.num_bytes + down.num_bytes
 
     def __call__(self, placed: NDArray[Any], *, room: Room) -> NDArray[np.float32]:
         del room
-        gated = self._down.place(len(placed))
-        self._gates(placed, gated)
-        update: NDArray[np.float32] = self._down.multiply(gated).numpy()
+        gated = self.down.place(len(placed))
+        self.gates(placed, gated)
+        update: NDArray[np.float32] = self.down.multiply(gated).numpy()
         return update
 
 
@@ -92,5 +100,5 @@ def pack_feed(
     """
     packed = pack_linear(*down, packing=packing)
     if isinstance(packed, StripLinear) and gate_up[1] is None:
-        return _Fused(GatedStrips(gate_up[0], is_silu=is_silu, in_pairs=packing == "pairs"), packed)
+        return StripFeed(GatedStrips(gate_up[0], is_silu=is_silu, in_pairs=packing == "pairs"), packed)
     return _Separate(pack_linear(*gate_up, packing=packing), packed, is_silu=is_silu)

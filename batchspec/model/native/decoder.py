@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from batchspec.model.cache import KVCache, KVLayout
 from batchspec.model.linear import row_counts
 from batchspec.model.native.kernels import add_and_norm, cap, rotate
+from batchspec.model.native.layers import StripLayers, can_run
 from batchspec.model.native.shape import DecoderShape
-from batchspec.model.native.turning import Turns
+from batchspec.model.native.turning import Turn, Turns
 from batchspec.model.native.weights import DecoderWeights, LayerWeights
 from batchspec.model.network import ScreenedPass
 from batchspec.model.paging import NO_SINKS, Floats, PackedRows, Pages, Rows, attend_on_cpu, pages_on_cpu, store_on_cpu
@@ -46,6 +47,8 @@ class Decoder:
         self.row_counts = row_counts(packing)
         self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
         self._logits, self._between = Room(), Room()
+        can_stay = all(map(can_run, weights.layers))
+        self._together = StripLayers(shape, weights.layers, layout=self._layout) if can_stay else None
         self._turns = {rotary: Turns(rotary, head_dim=shape.head_dim) for rotary in set(shape.rotary)}
 
     @property
@@ -60,8 +63,7 @@ class Decoder:
     def weight_bytes(self) -> int:
         """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
         of_screen = 0 if self.screen is None else self.screen.num_bytes
-        parts = [part for layer in self.weights.layers for part in (layer.attention, layer.attention_out, layer.feed)]
-        return sum(part.num_bytes for part in (*parts, self.weights.head)) + of_screen
+        return sum(part.num_bytes for part in (*self.weights.layers, self.weights.head)) + of_screen
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -75,11 +77,8 @@ class Decoder:
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""
-        shapes: list[tuple[int, int]] = []
-        for layer in self.weights.layers:
-            shapes += [(linear.out_features, linear.in_features) for linear in (layer.attention, layer.attention_out)]
-            shapes += layer.feed.shapes
-        return [*shapes, (self.weights.head.out_features, self.weights.head.in_features)]
+        head = self.weights.head
+        return [shape for layer in self.weights.layers for shape in layer.shapes] + [(head.out_features, head.in_features)]
 
     def forward(
         self,
@@ -119,14 +118,18 @@ class Decoder:
     ) -> Floats:
         """Return float32 (wanted rows, hidden), what the head multiplies."""
         shape, weights, rows = self.shape, self.weights, cast(PackedRows, rows)
-        turns = {rotary: turn(positions) for rotary, turn in self._turns.items()}
+        known = {rotary: turn(positions) for rotary, turn in self._turns.items()}
+        turns = [known[rotary] for rotary in shape.rotary]
         embedded = torch.nn.functional.embedding(token_ids, weights.embedding).float()
         stream: Floats = embedded.mul_(shape.embedding_scale).numpy()
+        if self._together is not None:
+            stream, update = self._together(stream, turns, rows=rows, cache=cache, wanted=wanted.numpy())
+            return self._last_norm(stream, update)
         update, update_norm = stream[:0], _NONE
         for number, layer in enumerate(weights.layers):
             normed = layer.attention.place(len(stream))
             self._add(stream, update, update_norm, layer.norm, out=normed)
-            heads = self._project(number, layer, normed, turn=turns[shape.rotary[number]], rows=rows, cache=cache)
+            heads = self._project(number, layer, normed, turn=turns[number], rows=rows, cache=cache)
             seeing = rows
             if number == len(weights.layers) - 1:  # of which nothing is needed but the wanted rows
                 chosen = wanted.numpy()
@@ -135,8 +138,11 @@ class Decoder:
             normed = layer.feed.place(len(stream))
             self._add(stream, update, layer.attention_out_norm, layer.feed_norm, out=normed)
             update, update_norm = layer.feed(normed, room=self._between), layer.feed_out_norm
+        return self._last_norm(stream, update)
+
+    def _last_norm(self, stream: Floats, update: Floats) -> Floats:
         states = np.empty_like(stream)
-        self._add(stream, update, update_norm, weights.norm, out=states)
+        self._add(stream, update, self.weights.layers[-1].feed_out_norm, self.weights.norm, out=states)
         return states
 
     def _logits_of(self, states: Floats) -> torch.Tensor:
@@ -156,7 +162,7 @@ class Decoder:
         layer: LayerWeights,
         normed: NDArray[Any],
         *,
-        turn: tuple[Floats, Floats],
+        turn: Turn,
         rows: PackedRows,
         cache: KVCache,
     ) -> Floats:

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from batchspec.model.native.shape import Rotary
 
-__all__ = ["Turns"]
+__all__ = ["Turn", "Turns"]
+
+Turn = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Cosine and sine, float32 (rows, D / 2)."""
 
 _BLOCK = 1024  # positions computed at once; always the same ones together, so that the bits are always the same
 
@@ -26,7 +29,7 @@ class Turns:
         self._cosine = torch.empty(0, head_dim // 2)
         self._sine = torch.empty(0, head_dim // 2)
 
-    def __call__(self, positions: torch.Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def __call__(self, positions: torch.Tensor) -> Turn:
         """Return cosine and sine, float32 (rows, D / 2), at int64 (rows,) positions."""
         while len(self._cosine) <= int(positions.max()):
             block = torch.arange(len(self._cosine), len(self._cosine) + _BLOCK, dtype=torch.float32)

@@ -44,6 +44,17 @@ class LayerWeights:
     feed: FeedForward
     feed_out_norm: NDArray[np.float32]
 
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """(out features, in features) of all matrix products."""
+        products = [(product.out_features, product.in_features) for product in (self.attention, self.attention_out)]
+        return products + self.feed.shapes
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all packed weights."""
+        return sum(part.num_bytes for part in (self.attention, self.attention_out, self.feed))
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderWeights:

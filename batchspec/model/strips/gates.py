@@ -21,6 +21,7 @@ class GatedStrips:
         width: gates.
         in_features: columns of the rows.
         num_bytes: of the packed weights.
+        strips: as ``gated.gate_some`` takes them.
 
     Args:
         weight: (2 * width, in features), gates first, any floating dtype; not kept.
@@ -37,11 +38,12 @@ class GatedStrips:
         self._is_silu = is_silu
         self.num_bytes = self._packed.num_bytes
         self.place = self._packed.place
+        self.strips = self._packed.strips
 
     def __call__(self, placed: NDArray[Any], out: NDArray[Any]) -> None:
         """Write what is gated, (rows, width), float32 or bfloat16 as uint16, into ``out``, which may be broader."""
-        counter, strips = np.zeros(1, dtype=np.int64), self._packed.strips
+        counter = np.zeros(1, dtype=np.int64)
         together(
             self._packed.num_threads(len(placed)),
-            lambda: gate_some(counter, placed, strips, self.width, self._is_silu, out),
+            lambda: gate_some(counter, placed, self.strips, self.width, self._is_silu, out),
         )

@@ -34,6 +34,7 @@ class StripLinear:
         in_features: columns of the rows.
         num_bytes: of the packed weight.
         strips: as ``kernel.multiply_some`` takes them.
+        fills_strips: whether the last strip is as full as the others.
         bias: float32 (out features,), or None.
 
     Args:
@@ -49,6 +50,7 @@ class StripLinear:
         kept = self.kept(weight)
         numbers = (kept.view(torch.uint16) if kept.dtype is torch.bfloat16 else kept).numpy()
         num_strips = -(-self.out_features // STRIP)
+        self.fills_strips = self.out_features % STRIP == 0
         if in_pairs:
             self.strips = np.zeros((num_strips, -(-self.in_features // 2), STRIP, 2), dtype=np.uint16)
             pack_pairs(numbers, self.strips)
@@ -71,7 +73,7 @@ class StripLinear:
         out = (room or Room()).take(len(placed), len(self.strips) * STRIP)
         counter, result = np.zeros(1, dtype=np.int64), out.numpy()
         together(self.num_threads(len(placed)), lambda: multiply_some(counter, placed, self.strips, result))
-        if self.out_features % STRIP:
+        if not self.fills_strips:
             out = out[:, : self.out_features].contiguous()
         return out if self.bias is None else out.add_(self.bias)
 
