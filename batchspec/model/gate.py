@@ -30,8 +30,8 @@ _MOST_PARAMETERS = 2_000_000_000  # larger models are probed in their own dtype
 _LAYER_TYPES = {"full_attention", "sliding_attention"}
 _NO_INTERFACE = "it does not use transformers' attention interface"
 _NOT_FINITE = (
-    "the model's logits are NaN or infinite for a short probe of its own forward pass; check the model's weights, some of "
-    "them are NaN, infinite or far too large."
+    "the model's logits are NaN or infinite for a short probe of its own forward pass; check the model's weights, some "
+    "of them are NaN, infinite or far too large."
 )
 
 

@@ -88,8 +88,8 @@ def _read(source: ModelSource, *, model: str | Path, dtype: torch.dtype, trust: 
         raise ModelError(f"--model {model}: {source.doubt or _reason(error, is_local=bool(source.files))}.") from error
     for name, stored, expected in sorted(report["mismatched_keys"]):
         raise ModelError(
-            f"--model {model}: config.json makes the tensor {name} {list(expected)}, but the weights hold {list(stored)}; "
-            "correct the sizes in config.json, or give the weights that belong to it."
+            f"--model {model}: config.json makes the tensor {name} {list(expected)}, but the weights hold "
+            f"{list(stored)}; correct the sizes in config.json, or give the weights that belong to it."
         )
     missing = sorted(report["missing_keys"])
     if missing:
@@ -124,7 +124,8 @@ def _reason(error: BaseException, *, is_local: bool) -> str:
     if not is_local and isinstance(error, OSError) and "safetensors" in str(error):
         return _PICKLED.format("no .safetensors file is there")
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    return f"cannot be loaded, {type(error).__name__}: {lines[0].removesuffix('.')}"
+    said = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return f"cannot be loaded, {type(error).__name__}: {said.removesuffix('.')}"
 
 
 def _context_length(config: Any) -> int:

@@ -30,8 +30,8 @@ def check_sizes(source: ModelSource, *, model: str | Path) -> None:
         model: how the user named it, for the message.
 
     Raises:
-        ModelError: config.json is not an object, or names a size that is not a whole number of 1 or more (a list of them
-            where layers differ), or query heads that do not divide into the key and value heads.
+        ModelError: config.json is not an object, or names a size that is not a whole number of 1 or more (a list of
+            them where layers differ), or query heads that do not divide into the key and value heads.
     """
     path = Path(source.path) / "config.json"
     if not source.files or "gguf_file" in source.options:

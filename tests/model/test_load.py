@@ -141,8 +141,13 @@ def test_query_heads_that_do_not_divide(saved: Path) -> None:
 
 
 def test_heads_of_another_width(saved: Path) -> None:
+    edit_config(saved, head_dim=6)
+    assert "self_attn.k_proj.weight [12, 32], but the weights hold [16, 32]" in refused(saved)
+
+
+def test_heads_that_cannot_be_turned(saved: Path) -> None:
     edit_config(saved, head_dim=7)
-    assert "self_attn.k_proj.weight [14, 32], but the weights hold [16, 32]" in refused(saved)
+    assert "`head_dim`=7" in refused(saved)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])

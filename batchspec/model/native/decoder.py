@@ -36,6 +36,9 @@ class Decoder:
         weights: with what.
         packing: how the weights are packed, see ``model.linear``.
         screen: finds the largest logit without computing all; None for all of them.
+
+    Attributes:
+        together: runs the layers in one go, to the same bits; None where their weights do not allow it.
     """
 
     implementation = "batchspec"
@@ -48,7 +51,7 @@ class Decoder:
         self._layout = KVLayout(num_kv_heads=shape.num_kv_heads, key_dim=shape.head_dim, value_dim=shape.head_dim)
         self._logits, self._between = Room(), Room()
         can_stay = all(map(can_run, weights.layers))
-        self._together = StripLayers(shape, weights.layers, layout=self._layout) if can_stay else None
+        self.together = StripLayers(shape, weights.layers, layout=self._layout) if can_stay else None
         self._turns = {rotary: Turns(rotary, head_dim=shape.head_dim) for rotary in set(shape.rotary)}
 
     @property
@@ -63,7 +66,7 @@ class Decoder:
     def weight_bytes(self) -> int:
         """Bytes of the packed weights; the embedding stays on disk, where it is read row by row."""
         of_screen = 0 if self.screen is None else self.screen.num_bytes
-        return sum(part.num_bytes for part in (*self.weights.layers, self.weights.head)) + of_screen
+        return sum(layer.num_bytes for layer in self.weights.layers) + self.weights.head.num_bytes + of_screen
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -77,8 +80,8 @@ class Decoder:
 
     def linear_shapes(self) -> list[tuple[int, int]]:
         """Return (out features, in features) of every matrix product with weights, the language head's last."""
-        head = self.weights.head
-        return [shape for layer in self.weights.layers for shape in layer.shapes] + [(head.out_features, head.in_features)]
+        head = self.weights.head.out_features, self.weights.head.in_features
+        return [shape for layer in self.weights.layers for shape in layer.shapes] + [head]
 
     def forward(
         self,
@@ -122,8 +125,8 @@ class Decoder:
         turns = [known[rotary] for rotary in shape.rotary]
         embedded = torch.nn.functional.embedding(token_ids, weights.embedding).float()
         stream: Floats = embedded.mul_(shape.embedding_scale).numpy()
-        if self._together is not None:
-            stream, update = self._together(stream, turns, rows=rows, cache=cache, wanted=wanted.numpy())
+        if self.together is not None:
+            stream, update = self.together(stream, turns, rows=rows, cache=cache, wanted=wanted.numpy())
             return self._last_norm(stream, update)
         update, update_norm = stream[:0], _NONE
         for number, layer in enumerate(weights.layers):

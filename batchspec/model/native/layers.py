@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from batchspec.model.cache import KVCache, KVLayout
-from batchspec.model.feeding import StripFeed
+from batchspec.model.native.feeding import StripFeed
 from batchspec.model.native.layers_kernel import NUM_PARTS, Front, Memory, Plan, Rear, run_layers
 from batchspec.model.native.meeting import give_up, words_for
 from batchspec.model.native.shape import DecoderShape

@@ -157,7 +157,8 @@ def _run_rear(words: Any, num_threads: int, plan: Any, memory: Any, rear: Any) -
     if not meet(words, 3, num_threads):
         return False
     multiply_some(counter(words, 4), memory.gated, rear.down, memory.update)
-    return meet(words, 4, num_threads)
+    are_done: bool = meet(words, 4, num_threads)
+    return are_done
 
 
 @inner

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from batchspec.model.feeding import FeedForward, pack_feed
 from batchspec.model.linear import PackedLinear, pack_linear
 from batchspec.model.native.checkpoint import Checkpoint
 from batchspec.model.native.families import Unknown
+from batchspec.model.native.feeding import FeedForward, pack_feed
 from batchspec.model.native.shape import DecoderShape
 
 __all__ = ["DecoderWeights", "LayerWeights", "head_name", "read_weights"]
@@ -151,7 +151,9 @@ class _Reader:
         """Return linear layers that read the same rows as one."""
         return pack_linear(*self._weight(names, out_features, in_features), packing=self._packing)
 
-    def _weight(self, names: list[str], out_features: int, in_features: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _weight(
+        self, names: list[str], out_features: int, in_features: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return weight and bias of such layers; None where they have no bias."""
         weight = self._read([f"{name}.weight" for name in names], (out_features, in_features))
         biases = [f"{name}.bias" for name in names]

@@ -33,7 +33,7 @@ class GatedStrips:
         self.width, self.in_features = len(weight) // 2, weight.shape[1]
         halves = weight.view(2, self.width, self.in_features)
         halves = torch.nn.functional.pad(halves, (0, 0, 0, -self.width % STRIP))
-        in_turn = halves.unflatten(1, (-1, STRIP)).transpose(0, 1).reshape(-1, self.in_features)
+        in_turn = halves.view(2, -1, STRIP, self.in_features).transpose(0, 1).reshape(-1, self.in_features)
         self._packed = StripLinear(in_turn, in_pairs=in_pairs)
         self._is_silu = is_silu
         self.num_bytes = self._packed.num_bytes

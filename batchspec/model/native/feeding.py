@@ -60,6 +60,7 @@ class StripFeed:
         self.num_bytes = gates.num_bytes + down.num_bytes
 
     def __call__(self, placed: NDArray[Any], *, room: Room) -> NDArray[np.float32]:
+        """Do as ``FeedForward`` says; nothing is between."""
         del room
         gated = self.down.place(len(placed))
         self.gates(placed, gated)
