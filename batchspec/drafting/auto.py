@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence as Many
 
+from batchspec.drafting.draft_model import DraftModelDrafter
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
+from batchspec.drafting.thrift import Thrift
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
 
@@ -19,15 +21,23 @@ class AutoDrafter:
     Args:
         drafters: that cost next to nothing; of drafts as good, that of the first is taken.
         last: a draft model, asked only for sequences for which the others have too little; None for none.
+        thrift: says how much to ask of it; None for as much as there is.
         estimates: of acceptance, by what became of earlier drafts.
         learns: whether to note what became of them; False where whoever cuts the drafts does.
     """
 
     def __init__(
-        self, drafters: Many[Drafter], *, last: Drafter | None, estimates: AcceptanceEstimates, learns: bool = True
+        self,
+        drafters: Many[Drafter],
+        *,
+        last: DraftModelDrafter | None,
+        estimates: AcceptanceEstimates,
+        thrift: Thrift | None = None,
+        learns: bool = True,
     ):
         self.drafters = drafters
         self.last = last
+        self.thrift = thrift
         self.estimates = estimates
         self.learns = learns
         self._chosen: dict[int, Draft] = {}
@@ -62,7 +72,9 @@ class AutoDrafter:
             self._compare(best, drafter.propose(decoding))
         if self.last is not None:
             poor = [one for one in decoding if id(one) not in best or best[id(one)][0] < _ENOUGH]
-            if poor:
+            if poor and self.thrift is not None:
+                self._compare(best, self.thrift.ask(self.last, poor, num_decoding=len(decoding)))
+            elif poor:
                 self._compare(best, self.last.propose(poor))
         self._chosen = {key: draft for key, (_, draft) in best.items()}
         return [self._chosen[id(sequence)] for sequence in decoding if id(sequence) in self._chosen]

@@ -26,9 +26,9 @@ class DraftModelDrafter(NoDrafter):
         self.num_spec_tokens = num_spec_tokens
         self.draft_model = draft_model
 
-    def propose(self, decoding: Many[Sequence]) -> list[Draft]:
-        """Return the drafts of all sequences whose context has room."""
-        return self.draft_model.propose(decoding, num_tokens=self.num_spec_tokens)
+    def propose(self, decoding: Many[Sequence], *, num_tokens: int | None = None) -> list[Draft]:
+        """Return the drafts of all sequences whose context has room, of k tokens or of fewer that are asked for."""
+        return self.draft_model.propose(decoding, num_tokens=num_tokens or self.num_spec_tokens)
 
     def end(self, sequence: Sequence) -> None:
         """Let the draft model forget the sequence."""

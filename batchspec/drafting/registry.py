@@ -15,6 +15,7 @@ from batchspec.drafting.ngram import NgramDrafter
 from batchspec.drafting.none import NoDrafter
 from batchspec.drafting.recall import RecallDrafter, trie_over
 from batchspec.drafting.suffix import SuffixDrafter
+from batchspec.drafting.thrift import Thrift
 
 __all__ = ["make_drafter"]
 
@@ -33,11 +34,16 @@ def make_drafter(config: SpeculativeConfig, means: Means | None = None) -> Draft
     """
     means = means or Means()
     estimates = AcceptanceEstimates()
-    drafter = _auto(config, means, estimates) if config.method == "auto" else _MAKERS[config.method](config, means)
+    costs = StepCosts()
+    if config.method == "auto":
+        thrift = Thrift(costs, estimates) if config.adaptive else None
+        drafter: Drafter = _auto(config, means, estimates, thrift)
+    else:
+        drafter = _MAKERS[config.method](config, means)
     if config.forced_tokens:
         drafter = ForcedDrafter(drafter, num_spec_tokens=config.num_speculative_tokens)
     if config.adaptive:
-        drafter = AdaptiveDrafter(drafter, estimates=estimates, costs=StepCosts())
+        drafter = AdaptiveDrafter(drafter, estimates=estimates, costs=costs)
     return drafter
 
 
@@ -76,16 +82,18 @@ def _recall(config: SpeculativeConfig, means: Means) -> Drafter:
     )
 
 
-def _draft_model(config: SpeculativeConfig, means: Means) -> Drafter:
+def _draft_model(config: SpeculativeConfig, means: Means) -> DraftModelDrafter:
     return DraftModelDrafter(num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model())
 
 
-def _auto(config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates) -> Drafter:
-    drafters = [_suffix(config, means), _ngram(config, means)]
+def _auto(
+    config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates, thrift: Thrift | None
+) -> AutoDrafter:
+    drafters: list[Drafter] = [_suffix(config, means), _ngram(config, means)]
     if config.path is not None:
         drafters.insert(0, _recall(config, means))
     last = _draft_model(config, means) if config.has_draft_model else None
-    return AutoDrafter(drafters, last=last, estimates=estimates, learns=not config.adaptive)
+    return AutoDrafter(drafters, last=last, estimates=estimates, thrift=thrift, learns=not config.adaptive)
 
 
 _MAKERS: Mapping[str, Callable[[SpeculativeConfig, Means], Drafter]] = {
