@@ -22,7 +22,7 @@ _MOST_WORTH = 1.0  # of a single decision, so that a great one is forgotten soon
 _FIRST_WORTH = 0.2  # before anything is known
 _TRIALS = 16  # sequences for each of which a token is tried although it does not pay: it could by now
 _RAREST = 64  # decisions, at most, from one such trial to the next
-_SHARE = 0.02  # of the time that asking without avail may take
+_SHARE = 0.01  # of the time that asking without avail may take
 
 
 class AdaptiveDrafter:
@@ -51,6 +51,7 @@ class AdaptiveDrafter:
         self._started: float | None = None
         self._drafting = deque([0.0], maxlen=_MOST_SAMPLES)  # seconds that the inner drafter took
         self._worth = _FIRST_WORTH  # share of a step that asking brings, its own time taken off: a moving mean
+        self._unproven: tuple[float, float] | None = None  # gain expected of the drafts, seconds that they took
         self._num_skipped = 0  # steps without asking since the last
         self._is_warm = False  # whether drafts were verified already: the first time, code is loaded for that
         self._num_trials = 0  # since something paid
@@ -99,13 +100,20 @@ class AdaptiveDrafter:
         survival = [self.estimates.survival(draft) for draft in drafts]
         choice = choose(len(decoding), survival, self.costs, drafting=self._usual_drafting())
         lengths = choice.lengths
-        self._worth += _WEIGHT * (min(choice.gain - 1, _MOST_WORTH) - self._worth)
+        took = self._clock() - started
         if any(lengths):
             self._num_trials = self._num_untried = 0
-        elif drafts and self._is_time_to_try():
-            lengths = _trial(len(drafts), 1 + len(decoding) // _TRIALS)
-        self._drafting.append(self._clock() - started)
+            self._unproven = choice.gain, took
+        else:
+            self._judge(choice.gain)
+            if drafts and self._is_time_to_try():
+                lengths = _trial(len(drafts), 1 + len(decoding) // _TRIALS)
+        self._drafting.append(took)
         return [_cut(draft, length) for draft, length in zip(drafts, lengths, strict=True) if length]
+
+    def _judge(self, gain: float) -> None:
+        """Note how many times as fast a step was for which the inner drafter was asked, as without."""
+        self._worth += _WEIGHT * (min(gain - 1, _MOST_WORTH) - self._worth)
 
     def _usual_drafting(self) -> float:
         """Return the median of the seconds that the inner drafter took."""
@@ -130,8 +138,19 @@ class AdaptiveDrafter:
         num_drafted = sum(outcome.num_drafted for outcome in outcomes)
         is_pure = num_rows == len(outcomes) + num_drafted
         if is_pure and self._started is not None and (self._is_warm or not num_drafted):
-            self.costs.observe(num_rows=num_rows, seconds=self._clock() - self._started)
+            self._learn_of_a_step(outcomes, num_rows=num_rows, seconds=self._clock() - self._started)
+        elif self._unproven is not None:
+            self._judge(self._unproven[0])
+        self._unproven = None
         self._is_warm |= num_drafted > 0
+
+    def _learn_of_a_step(self, outcomes: Many[Outcome], *, num_rows: int, seconds: float) -> None:
+        """Learn what a step took, and whether its drafts made up for what they took: that may be less than expected."""
+        self.costs.observe(num_rows=num_rows, seconds=seconds)
+        if self._unproven is not None:
+            num_tokens = sum(1 + outcome.num_accepted for outcome in outcomes)
+            plain = float(self.costs.by_rows()[len(outcomes)]) / max(1, len(outcomes))
+            self._judge(num_tokens * plain / (seconds + self._unproven[1]))
 
     def end(self, sequence: Sequence) -> None:
         """Tell the inner drafter."""

@@ -19,6 +19,9 @@ from batchspec.drafting.costs import StepCosts
 __all__ = ["Choice", "choose"]
 
 
+_LEAST_GAIN = 1.02  # times as fast as without drafts, to have any: the best of many estimates is one that is too high
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """How much of each draft is kept.
@@ -58,7 +61,7 @@ def _best(num_sequences: int, chances: Any, sizes: Any, seconds: Any, drafting: 
     """Fill in how many of each draft's chances to take, which fall, and return what the step then gains."""
     order = np.argsort(-chances, kind="mergesort")
     number, tokens = 0, float(num_sequences)
-    best, best_tokens = tokens / seconds[num_sequences], tokens
+    best, best_tokens = _LEAST_GAIN * tokens / seconds[num_sequences], tokens
     for place in range(min(len(chances), len(seconds) - 1 - num_sequences)):
         tokens += chances[order[place]]
         rate = tokens / seconds[num_sequences + place + 1]
