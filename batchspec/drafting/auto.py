@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence as Many
 
-from batchspec.drafting.draft_model import DraftModelDrafter
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
@@ -21,7 +20,7 @@ class AutoDrafter:
     Args:
         drafters: that cost next to nothing; of drafts as good, that of the first is taken.
         last: a draft model, asked only for sequences for which the others have too little; None for none.
-        thrift: says how much to ask of it; None for as much as there is.
+        thrift: asks ``last`` for as much as pays; None for all that there is.
         estimates: of acceptance, by what became of earlier drafts.
         learns: whether to note what became of them; False where whoever cuts the drafts does.
     """
@@ -30,7 +29,7 @@ class AutoDrafter:
         self,
         drafters: Many[Drafter],
         *,
-        last: DraftModelDrafter | None,
+        last: Drafter | None,
         estimates: AcceptanceEstimates,
         thrift: Thrift | None = None,
         learns: bool = True,
@@ -73,7 +72,7 @@ class AutoDrafter:
         if self.last is not None:
             poor = [one for one in decoding if id(one) not in best or best[id(one)][0] < _ENOUGH]
             if poor and self.thrift is not None:
-                self._compare(best, self.thrift.ask(self.last, poor, num_decoding=len(decoding)))
+                self._compare(best, self.thrift.ask(poor, num_decoding=len(decoding)))
             elif poor:
                 self._compare(best, self.last.propose(poor))
         self._chosen = {key: draft for key, (_, draft) in best.items()}

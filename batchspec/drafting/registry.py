@@ -33,13 +33,10 @@ def make_drafter(config: SpeculativeConfig, means: Means | None = None) -> Draft
         UsageError: the draft model or the earlier answers cannot be had.
     """
     means = means or Means()
-    estimates = AcceptanceEstimates()
-    costs = StepCosts()
-    if config.method == "auto":
-        thrift = Thrift(costs, estimates) if config.adaptive else None
-        drafter: Drafter = _auto(config, means, estimates, thrift)
-    else:
-        drafter = _MAKERS[config.method](config, means)
+    estimates, costs = AcceptanceEstimates(), StepCosts()
+    drafter = (
+        _auto(config, means, estimates, costs) if config.method == "auto" else _MAKERS[config.method](config, means)
+    )
     if config.forced_tokens:
         drafter = ForcedDrafter(drafter, num_spec_tokens=config.num_speculative_tokens)
     if config.adaptive:
@@ -86,13 +83,12 @@ def _draft_model(config: SpeculativeConfig, means: Means) -> DraftModelDrafter:
     return DraftModelDrafter(num_spec_tokens=config.num_speculative_tokens, draft_model=means.draft_model())
 
 
-def _auto(
-    config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates, thrift: Thrift | None
-) -> AutoDrafter:
+def _auto(config: SpeculativeConfig, means: Means, estimates: AcceptanceEstimates, costs: StepCosts) -> Drafter:
     drafters: list[Drafter] = [_suffix(config, means), _ngram(config, means)]
     if config.path is not None:
         drafters.insert(0, _recall(config, means))
     last = _draft_model(config, means) if config.has_draft_model else None
+    thrift = Thrift(last, costs=costs, estimates=estimates) if last is not None and config.adaptive else None
     return AutoDrafter(drafters, last=last, estimates=estimates, thrift=thrift, learns=not config.adaptive)
 
 

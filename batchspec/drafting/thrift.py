@@ -32,14 +32,21 @@ class Thrift:
     """Asks a draft model for as much as pays, and for a little now and then where nothing does.
 
     Args:
+        drafter: whom to ask.
         costs: of the target's steps.
         estimates: of acceptance.
         clock: monotonic, in seconds.
     """
 
     def __init__(
-        self, costs: StepCosts, estimates: AcceptanceEstimates, *, clock: Callable[[], float] = time.perf_counter
+        self,
+        drafter: DraftModelDrafter,
+        *,
+        costs: StepCosts,
+        estimates: AcceptanceEstimates,
+        clock: Callable[[], float] = time.perf_counter,
     ):
+        self._drafter = drafter
         self._costs = costs
         self._estimates = estimates
         self._clock = clock
@@ -48,23 +55,22 @@ class Thrift:
         self._num_trials = 0  # since asking paid
         self._num_untried = 0  # decisions since the last trial
 
-    def ask(self, drafter: DraftModelDrafter, poor: Many[Sequence], *, num_decoding: int) -> list[Draft]:
+    def ask(self, poor: Many[Sequence], *, num_decoding: int) -> list[Draft]:
         """Return drafts of some of the sequences, or of none.
 
         Args:
-            drafter: whom to ask.
             poor: the sequences that have too little.
             num_decoding: all that decode in this step.
         """
-        num_tokens = self._best_length(len(poor), num_decoding, most=drafter.num_spec_tokens)
+        num_tokens = self._best_length(len(poor), num_decoding, most=self._drafter.num_spec_tokens)
         if num_tokens:
             self._num_trials = self._num_untried = 0
         elif self._is_time_to_try():
-            poor, num_tokens = poor[: 1 + len(poor) // _FEW], min(_TRIAL_TOKENS, drafter.num_spec_tokens)
+            poor, num_tokens = poor[: 1 + len(poor) // _FEW], min(_TRIAL_TOKENS, self._drafter.num_spec_tokens)
         else:
             return []
         started = self._clock()
-        drafts = drafter.propose(poor, num_tokens=num_tokens)
+        drafts = self._drafter.propose(poor, num_tokens=num_tokens)
         self._passes.observe(num_sequences=len(poor), seconds=(self._clock() - started) / num_tokens)
         self._passes.age(num_sequences=len(poor))
         self._learn(drafts, num_tokens)

@@ -44,8 +44,8 @@ def asked(model: Slow, *, per_row: float, num_steps: int = 40, num_sequences: in
     costs, estimates = StepCosts(), AcceptanceEstimates()
     for rows in range(1, 200):
         costs.observe(num_rows=rows, seconds=1.0 + per_row * rows)
-    thrift = Thrift(costs, estimates, clock=lambda: model.now)
     drafter = DraftModelDrafter(num_spec_tokens=MOST, draft_model=model)
+    thrift = Thrift(drafter, costs=costs, estimates=estimates, clock=lambda: model.now)
     auto = AutoDrafter([], last=drafter, estimates=estimates, thrift=thrift, learns=False)
     sequences = [decoding([1, 2, 3]) for _ in range(num_sequences)]
     for _ in range(num_steps):
@@ -89,14 +89,14 @@ def test_a_draft_model_that_becomes_slow_is_given_up_and_found_again() -> None:
     costs, estimates = StepCosts(), AcceptanceEstimates()
     for rows in range(1, 200):
         costs.observe(num_rows=rows, seconds=1.0 + 0.001 * rows)
-    thrift = Thrift(costs, estimates, clock=lambda: model.now)
     drafter = DraftModelDrafter(num_spec_tokens=MOST, draft_model=model)
+    thrift = Thrift(drafter, costs=costs, estimates=estimates, clock=lambda: model.now)
     sequences = [decoding([1, 2, 3]) for _ in range(20)]
 
     def share(num_steps: int) -> float:
         model.asked.clear()
         for _ in range(num_steps):
-            thrift.ask(drafter, sequences, num_decoding=20)
+            thrift.ask(sequences, num_decoding=20)
         return sum(number == 20 for number, _ in model.asked) / num_steps
 
     assert share(20) > 0.9
