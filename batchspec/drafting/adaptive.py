@@ -11,6 +11,7 @@ from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.drafting.generations import Generations
 from batchspec.drafting.interface import Drafter
+from batchspec.drafting.trials import Trials
 from batchspec.sequence import Sequence
 from batchspec.step import Draft, Outcome
 
@@ -21,7 +22,6 @@ _WEIGHT = 1 / 8  # of the latest decision in what asking is taken to bring
 _MOST_WORTH = 1.0  # of a single decision, so that a great one is forgotten soon
 _FIRST_WORTH = 0.2  # before anything is known
 _TRIALS = 16  # sequences for each of which a token is tried although it does not pay: it could by now
-_RAREST = 64  # decisions, at most, from one such trial to the next
 _SHARE = 0.01  # of the time that asking without avail may take
 
 
@@ -54,8 +54,7 @@ class AdaptiveDrafter:
         self._unproven: tuple[float, float] | None = None  # gain expected of the drafts, seconds that they took
         self._num_skipped = 0  # steps without asking since the last
         self._is_warm = False  # whether drafts were verified already: the first time, code is loaded for that
-        self._num_trials = 0  # since something paid
-        self._num_untried = 0  # decisions against drafts since the last trial
+        self._trials = Trials()
 
     @property
     def num_spec_tokens(self) -> int:
@@ -102,11 +101,11 @@ class AdaptiveDrafter:
         lengths = choice.lengths
         took = self._clock() - started
         if any(lengths):
-            self._num_trials = self._num_untried = 0
+            self._trials.begin_anew()
             self._unproven = choice.gain, took
         else:
             self._judge(choice.gain)
-            if drafts and self._is_time_to_try():
+            if drafts and self._trials.is_time():
                 lengths = _trial(len(drafts), 1 + len(decoding) // _TRIALS)
         self._drafting.append(took)
         return [_cut(draft, length) for draft, length in zip(drafts, lengths, strict=True) if length]
@@ -118,15 +117,6 @@ class AdaptiveDrafter:
     def _usual_drafting(self) -> float:
         """Return the median of the seconds that the inner drafter took."""
         return sorted(self._drafting)[len(self._drafting) // 2]
-
-    def _is_time_to_try(self) -> bool:
-        """Whether to try drafts that do not pay; the longer nothing did, the more rarely."""
-        self._num_untried += 1
-        if self._num_untried < min(_RAREST, 2**self._num_trials):
-            return False
-        self._num_trials += 1
-        self._num_untried = 0
-        return True
 
     def observe(self, outcomes: Many[Outcome], *, num_rows: int) -> None:
         """Learn what became of the drafts, and what a step took that did nothing but decode."""

@@ -15,11 +15,6 @@ class Passes:
     def __init__(self) -> None:
         self._seconds: dict[int, float] = {}
 
-    @property
-    def is_known(self) -> bool:
-        """Whether any pass was seen."""
-        return bool(self._seconds)
-
     def observe(self, *, num_sequences: int, seconds: float) -> None:
         """Note what a pass took."""
         size = _size(num_sequences)

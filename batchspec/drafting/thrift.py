@@ -17,6 +17,7 @@ from batchspec.drafting.costs import StepCosts
 from batchspec.drafting.draft_model import DraftModelDrafter
 from batchspec.drafting.estimates import AcceptanceEstimates
 from batchspec.drafting.passes import Passes
+from batchspec.drafting.trials import Trials
 from batchspec.sequence import Sequence
 from batchspec.step import Draft
 
@@ -25,7 +26,6 @@ __all__ = ["Thrift"]
 _FEW = 16  # sequences for each of which one is asked for where that is not known to pay
 _TRIAL_TOKENS = 2
 _WEIGHT = 1 / 4  # of the latest drafts in what is expected of the next
-_RAREST = 64  # decisions, at most, from one trial to the next
 
 
 class Thrift:
@@ -52,8 +52,7 @@ class Thrift:
         self._clock = clock
         self._passes = Passes()  # of the draft model, one token of each sequence
         self._survival: NDArray[np.float64] = np.empty(0)  # means, as far as drafts went
-        self._num_trials = 0  # since asking paid
-        self._num_untried = 0  # decisions since the last trial
+        self._trials = Trials()
 
     def ask(self, poor: Many[Sequence], *, num_decoding: int) -> list[Draft]:
         """Return drafts of some of the sequences, or of none.
@@ -64,8 +63,8 @@ class Thrift:
         """
         num_tokens = self._best_length(len(poor), num_decoding, most=self._drafter.num_spec_tokens)
         if num_tokens:
-            self._num_trials = self._num_untried = 0
-        elif self._is_time_to_try():
+            self._trials.begin_anew()
+        elif self._trials.is_time():
             poor, num_tokens = poor[: 1 + len(poor) // _FEW], min(_TRIAL_TOKENS, self._drafter.num_spec_tokens)
         else:
             return []
@@ -110,12 +109,3 @@ class Thrift:
         mean, known = found.mean(axis=0), self._survival[:num_tokens]
         moved = known + _WEIGHT * (mean[: len(known)] - known)
         self._survival = np.concatenate((moved, mean[len(known) :], self._survival[num_tokens:]))
-
-    def _is_time_to_try(self) -> bool:
-        """Whether to ask although it does not pay; the longer it did not, the more rarely."""
-        self._num_untried += 1
-        if self._num_untried < min(_RAREST, 2**self._num_trials):
-            return False
-        self._num_trials += 1
-        self._num_untried = 0
-        return True

@@ -8,9 +8,9 @@ from typing import Any
 from batchspec.errors import ModelError
 from batchspec.model.locate import ModelSource
 
-__all__ = ["check_sizes"]
+__all__ = ["SIZES", "check_sizes"]
 
-_SIZES = (
+SIZES = (
     "head_dim",
     "hidden_size",
     "intermediate_size",
@@ -51,7 +51,7 @@ def check_sizes(source: ModelSource, *, model: str | Path) -> None:
 
 def _fault(config: Mapping[str, Any]) -> str:
     """Return what is wrong with the sizes and what would be right; empty if nothing is."""
-    stated = {name: config[name] for name in _SIZES if config.get(name) is not None}
+    stated = {name: config[name] for name in SIZES if config.get(name) is not None}
     for name, value in stated.items():
         for number in value if isinstance(value, list) else [value]:
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:

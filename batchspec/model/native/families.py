@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from batchspec.model.native.shape import DecoderShape, Rotary
+from batchspec.model.sizes import SIZES
 
 __all__ = ["Unknown", "decoder_shape"]
 
@@ -28,18 +29,7 @@ _SAYS_NOTHING = {  # keys without influence on logits
     "unk_token_id",
     "use_cache",
 }
-_SIZES = {
-    "head_dim",
-    "hidden_size",
-    "intermediate_size",
-    "max_position_embeddings",
-    "num_attention_heads",
-    "num_hidden_layers",
-    "num_key_value_heads",
-    "rms_norm_eps",
-    "tie_word_embeddings",
-    "vocab_size",
-}
+_SIZES = {*SIZES, "rms_norm_eps", "tie_word_embeddings"}
 _ROTARY = {"rope_parameters", "rope_scaling", "rope_theta"}
 _MUST_BE: Mapping[str, tuple[Any, ...]] = {
     "attention_bias": (False, True),  # biases are taken where the weights have them

@@ -1,6 +1,6 @@
 """The layers of a pass by threads that stay together from one product to the next.
 
-To call threads for each product, and to wait for them in Python, takes as long as a third of a small step.
+To call threads for each product, and to wait for them in Python, takes a good part of a small step: see ``speed``.
 """
 
 from typing import Any, NamedTuple
